@@ -9,11 +9,11 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import COMPARED, Names, origin, turned
+from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import CREATING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}

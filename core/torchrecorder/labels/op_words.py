@@ -10,11 +10,11 @@ from typing import NamedTuple
 from torchrecorder.graph import Graph, Op
 from torchrecorder.graph.batch import NUMBER
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.operands import COMPARED, Names, turned, with_operands
+from torchrecorder.labels.operands import Names, turned, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
 from torchrecorder.view.differences import INDEX, heads, values_of
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import is_range
 

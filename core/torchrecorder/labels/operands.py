@@ -17,7 +17,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain, spoken
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
@@ -26,7 +26,6 @@ _MAX_NAME = 24
 _OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward") | WEIGHTED
 _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
-COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 _NEGATED = names("bitwise_not logical_not invert")
 _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros_like")
 """Ops whose names say what is in the tensor that they make of no data."""
@@ -237,7 +236,7 @@ def turned(op: Op) -> dict[str, str]:
 
 
 def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
-    """The outermost layer that gave a tensor, `linears.0`; `attn[1]` if it gave several."""
+    """The outermost layer that gave a tensor, `linears.0`; of several the name that it has for it, or `attn[1]`."""
     made = graph.values[value].producer
     op = None if made is None else graph.ops[made]
     around = [] if op is None else [row for row in graph.around(op.call) if row.id not in inside]
@@ -246,7 +245,9 @@ def _layer(graph: Graph, value: int, inside: Collection[int]) -> str:
         return ""
     *_, before, last = ("", *around[-1].module.split("."))
     name = f"{before}.{last}" if before and last.isdigit() else last
-    return f"{name}[{paths[value]}]" if len(paths) > 1 else name
+    if len(paths) > 1:
+        return graph.part(around[-1].module, paths[value]) or f"{name}[{paths[value]}]"
+    return name
 
 
 def _way(graph: Graph, value: int) -> list[_Step]:

@@ -26,6 +26,7 @@ _READ = "_local_scalar_dense"
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
+COMPARISONS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
     """

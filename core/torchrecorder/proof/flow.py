@@ -43,6 +43,8 @@ class FlowProof:
         """Box, how many turns on, tail and head of what goes from turn to turn of a stack."""
         self.handed: dict[tuple[int, int], dict[int, set[int]]] = {}
         """By box and op by turn the ops of the turn before whose data it reads there, as those of the first turn."""
+        self.entering: dict[tuple[int, int], dict[int, set[int]]] = {}
+        """By box and head in it by turn the nodes outside of the box that it reads there."""
         self.fed: set[tuple[int, int]] = set()
         """Node and position of each of its calls that another of them feeds."""
         self.fed_turns: set[tuple[int, int]] = set()
@@ -116,6 +118,9 @@ class FlowProof:
                 tails = self.brought.get(-1 - source, ()) if source < 0 else nodes.get(source, ())
                 given = (-1 - source,) if source < 0 else self.graph.ops[source].outputs
                 is_given = not any(map(self.facts.telling.isdisjoint, (given, op.outputs)))
+                for (box, turn), head in product(turns.items(), heads):
+                    if box not in turns_of.get(source, _NO_TURNS):
+                        self.entering.setdefault((box, head), {}).setdefault(turn, set()).update(tails)
                 for tail, head in product(tails, heads) if is_free and not is_shaped_like else ():
                     if tail not in heads and (is_given or tail not in self.reading):
                         self.beside[tail, head] = op.id
@@ -355,7 +360,11 @@ class FlowProof:
             loose = ("param", "buffer", "const")
             entered = (h for t, h in drawn if h in inside and t not in inside and self.view.nodes[t].kind not in loose)
             is_through = steps == 1 and leaves and enters and not self._are_in_a_row(box, inside, drawn)
-            is_through &= not row.around or (box, 1, tail, min(entered, default=head)) in self.across
+            entrance = min(entered, default=head)
+            read = self.entering.get((box, entrance), {})
+            is_through &= not row.around or (
+                (box, 1, tail, entrance) in self.across and bool(read.get(0, set()) - read.get(1, set()))
+            )
             # where turns differ, what the drawn one does not read may be handed on
             if is_through or not all("outputs" in word for word in row.differs):
                 continue

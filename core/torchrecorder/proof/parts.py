@@ -13,7 +13,7 @@ from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import JOINS, SIGNS, Fault
+from torchrecorder.proof.facts import COMPARISONS, JOINS, SIGNS, Fault
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, boxes_around
 
@@ -42,8 +42,14 @@ _STATES = {
 }
 """What recurrent layers of torch return."""
 _EACH = "one each"
-_SIGN = re.compile(" [+−×÷@] ")
+_SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 """The sign of an op between its two sides."""
+_SIGNS = SIGNS | COMPARISONS
+_PAIRS, _SIDES = "all pairs", 2
+_SAME_ORDER = frozenset(
+    ("unsqueeze", "squeeze", "view", "reshape", "getitem", "flatten", "unflatten", "to", "contiguous", "clone", "pass")
+)
+"""Moves that leave axes of more than one in their order, if their sizes are the same."""
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -82,12 +88,12 @@ class PartsProof:
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
-            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in SIGNS else ():
+            for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in _SIGNS else ():
                 yield from self._turned(op, self.view.nodes[head], said)
 
     def _turned(self, op: Op, head: Node, said: Mapping[tuple[int, int], str]) -> Iterator[Fault]:
         """Faults of an op that takes parts of one tensor in another order, or as both of its sides, in silence."""
-        sign = SIGNS.get(op.name.strip("_"))
+        sign = _SIGNS.get(op.name.strip("_"))
         taken: dict[int, list[_Step]] = {}
         for tensor, path in filter(None, map(self._way, op.inputs)):
             taken.setdefault(tensor, []).extend(path[-1:] if len(path) == 1 else ())
@@ -114,6 +120,9 @@ class PartsProof:
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
         words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
+            yield Fault("flow", f"{name} brings {'all' if are_pairs else 'no'} pairs of entries", calls)
+        words = "" if words == _PAIRS else words
         if not is_end and (words == _EACH if not are_each else not words):
             yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
         words = "" if are_each else words
@@ -133,6 +142,43 @@ class PartsProof:
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
+    def _are_pairs(self, head: Node, tensor: int) -> bool:
+        """Whether a node is an op of two sides that are both one tensor, of which each entry meets each."""
+        op = self.graph.ops[head.op or 0]
+        if head.op is None or op.name.strip("_") not in _SIGNS or len({*op.inputs}) != _SIDES:
+            return False
+        if any(self._way(value) != (tensor, ()) for value in op.inputs):
+            return False
+        a, b = (self._along(value, tensor) for value in op.inputs)
+        if SIGNS.get(op.name.strip("_")) == "@":
+            return len(a) > 1 and a[:-2] == b[:-2] and a[-2:] == b[:-3:-1] and -1 not in a[-2:]
+        n = max(len(a), len(b))
+        pairs = zip(*([-1] * (n - len(of)) + of for of in (a, b)), strict=True)
+        unlike = [(x, y) for x, y in pairs if x != y]
+        return bool(a and b) and len(unlike) == _SIDES and unlike[0] == unlike[1][::-1] and -1 in unlike[0]
+
+    def _along(self, value: int, tensor: int) -> list[int]:
+        """By axis of a value that of a tensor that it runs along, -1 for one of one or repeated; none if unknown."""
+        shape, made = self._shape(value), self.graph.values[value].producer
+        if value == tensor or made is None:
+            return [-1 if size == 1 else axis for axis, size in enumerate(shape)] if value == tensor else []
+        op = self.graph.ops[made]
+        source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
+        before, whole = self._along(source, tensor), self._shape(source)
+        axes = [int(number) % len(whole) for number in re.findall(r"-?\d+", " ".join(op.attrs.values()))]
+        if not before or op.name in ("expand", "expand_as"):
+            return before and [-1] * (len(shape) - len(before)) + before
+        if op.name in ("t", "T", "mT", "transpose"):
+            i, j = axes or (len(whole) - 2, len(whole) - 1)
+            before[i], before[j] = before[j], before[i]
+            return before if op.name != "T" or len(whole) == _SIDES else []
+        if op.name == "permute":
+            return [before[axis] for axis in axes]
+        kept = [axis for axis, size in zip(before, whole, strict=True) if size != 1]
+        if op.name not in _SAME_ORDER or [it for it in whole if it != 1] != [it for it in shape if it != 1]:
+            return []
+        return [-1 if size == 1 else kept.pop(0) for size in shape]
+
     def _are_each(self, tail: Node, head: Node) -> bool:
         """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
         read = [{*self._read[tensor][head.id]} for tensor in tail.values if head.id in self._read.get(tensor, {})]
@@ -141,10 +187,16 @@ class PartsProof:
         return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
-        """Whether words are the name of an argument that a layer gets from a node."""
-        inputs = (item for call in head.calls for item in self.graph.calls[call].inputs.items())
-        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == words)
+        """Whether words are the name of an argument that a layer gets from a node, or the state of one of torch's."""
+        inputs = [item for call in head.calls for item in self.graph.calls[call].inputs.items()]
+        modules = (self.graph.modules.get(self.graph.calls[call].module) for call in head.calls)
+        is_state = words == "state" and all(it and it.cls.startswith("torch.nn.modules.rnn.") for it in modules)
+        name = "hx" if is_state else words
+        ways = (self._way(value) for path, value in inputs if path.partition(".")[0] == name)
         given = {way[0] for way in ways if way is not None}
+        others = (self._way(value) for path, value in inputs if is_state and path.partition(".")[0] != name)
+        if tail in (self._tail(way[0]) for way in others if way is not None):
+            return False
         return tail in map(self._tail, given) or not given.isdisjoint(self.view.nodes[tail].values)
 
     def _is_direct(self, tail: Node, head: Node) -> bool:
@@ -218,8 +270,8 @@ class PartsProof:
             return False
         parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
         ways = self._read[tensor][head].values()
-        is_alone = len(parts) <= _MOST and all(len(paths) == 1 for paths in ways)
-        return len(parts[head]) == 1 and (is_alone or len({*parts.values()}) > 1)
+        is_one = all(len(paths) == 1 for paths in ways)
+        return len(parts[head]) == 1 and (is_one or len({*parts.values()}) > 1)
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
         """What is read in some turn; empty for a whole tensor."""

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import combinations
 
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault
+from torchrecorder.proof.facts import JOINS, Fault
 from torchrecorder.view.model import Box, Node
 
 _Place = tuple[object, ...]
 """A node, and in which turns of boxes; empty for what a call gets."""
 _LOOSE = ("param", "buffer", "const")
+_EVEN = ("add", "mul", "max", "min", "maximum", "minimum")
+"""Ops that do the same with both of their arguments."""
 
 
 class Wiring:
@@ -201,6 +203,26 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
         if any(are_read) != all(are_read):
             path = graph.calls[thing.calls[step * are_read.index(False)]].module
             yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
+        heads = [_heads(coverage, values, inside) for values in given]
+        if any(of != heads[0] for of in heads):
+            path = graph.calls[thing.calls[0]].module
+            yield Fault(
+                "flow", f"other things read what {path} gives than what others give that it is for", thing.calls
+            )
+
+
+def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[str, int]]:
+    """The drawn ops that read some values, as they are or through what is not drawn, and as which argument."""
+    pending, seen, heads = [*values], set[int](), set[tuple[str, int]]()
+    while pending:
+        value = pending.pop()
+        for op in (coverage.graph.ops[at] for at in coverage.facts.readers[value] if at not in inside | seen):
+            seen.add(op.id)
+            nodes = coverage.nodes.get(op.id, ())
+            is_even = op.name in JOINS or op.name.strip("_") in _EVEN
+            heads |= {(op.name, 0 if is_even else op.inputs.index(value))} if nodes else set()
+            pending += () if nodes else op.outputs
+    return heads
 
 
 def _from_outside(coverage: Coverage, call: int, first: int) -> dict[tuple[int, int], int]:

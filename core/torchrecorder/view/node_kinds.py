@@ -22,6 +22,7 @@ Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op",
 
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
 """Ops drawn as a sign in a circle."""
+COMPARED = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 
 _SPOKEN = {"scaled_dot_product_attention": "attention", "setitem": "write"}
 

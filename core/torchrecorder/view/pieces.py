@@ -16,8 +16,8 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
-from torchrecorder.view.node_kinds import SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import JOINS, PIECES, SHAPED_LIKE
+from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
+from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 
 _MOST = 2
@@ -37,6 +37,8 @@ _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
+_STATE = "state"
+"""Words for what a recurrent layer of torch begins with, beside its input."""
 
 
 class _Cut(NamedTuple):
@@ -71,6 +73,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     outputs = {edge: parts.output(edge) for edge in edges}
     several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
+    said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -145,7 +148,7 @@ class _Parts:
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
             # what other turns differ in, a loop goes through
             is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
-            is_told = is_same and len(by_node) <= _MOST and len(next(iter(by_node.values()))) == 1
+            is_told = is_same and len(next(iter(by_node.values()))) == 1
             is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
@@ -169,14 +172,22 @@ class _Parts:
     def argument(self, edge: Edge) -> str:
         """Name of the argument that an edge brings to a layer with an inset; empty if it is a skip, or of several."""
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
-        names = set[str]()
         if not head.inset or edge.skip or tail.kind in _LOOSE:  # what stands beside its reader says its own name
             return ""
-        for path, value in self._graph.calls[head.calls[0]].inputs.items():
-            origin, _ = self._traced(value)
-            if origin in tail.values or self._tail(origin) in (tail.id, *tail.links):
-                names.add(path.partition(".")[0])
+        names = self._arguments(edge)
         return name if len(names) == 1 and len(name := names.pop()) < _LONG else ""
+
+    def is_state(self, edge: Edge) -> bool:
+        """Whether an edge brings what a recurrent layer of torch begins with, and nothing else."""
+        head = self._view.nodes[edge.head]
+        is_recurrent = bool(head.calls) and self._visible.tree.cls(head.calls[0]).startswith("torch.nn.modules.rnn.")
+        return is_recurrent and self._arguments(edge) == {"hx"}
+
+    def _arguments(self, edge: Edge) -> set[str]:
+        """The arguments of the layer at the head of an edge that come from its tail."""
+        tail, inputs = self._view.nodes[edge.tail], self._graph.calls[self._view.nodes[edge.head].calls[0]].inputs
+        origins = ((path.partition(".")[0], self._traced(value)[0]) for path, value in inputs.items())
+        return {name for name, at in origins if at in tail.values or self._tail(at) in (tail.id, *tail.links)}
 
     def output(self, edge: Edge) -> str:
         """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.
@@ -303,21 +314,38 @@ class _Parts:
         return made is not None and node is not None and there in {*self._alike(made, self._view.nodes[node])}
 
     def _turned(self, origin: int, node: int, taken: Collection[_Part]) -> str:
-        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`."""
+        """Parts that are both sides of an op, `2nd half − 1st half`, or that a join turns round, `3, 1 of 3`.
+
+        `all pairs` if both sides are the whole tensor, and each of its entries meets each.
+        """
         if (op := self._view.nodes[node].op) is None:
             return ""
         row = self._graph.ops[op]
+        if {*taken} == {()} and self._are_pairs(row, origin):
+            return "all pairs"
         parts = [part for of, part in map(self._traced, row.inputs) if of == origin]
         cuts, starts = [part[-1] for part in parts if len(part) == 1], [part[-1].start for part in parts if part]
         if {*parts} != {*taken} or len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) != 1 or len(cuts) < len(parts):
             return ""
-        if (sign := SYMBOLS.get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
+        if (sign := (SYMBOLS | COMPARED).get(plain(row.name))) and len(cuts) == len(row.inputs) == len({*cuts}) > 1:
             return f" {sign} ".join(cut.words for cut in (cuts[::-1] if is_reflected(row) else cuts))
         is_few = row.name in JOINS and len(cuts) <= _MOST_TURNED and cuts[0].axis >= 0
         if not is_few or starts == sorted(starts):
             return ""
         numbers = ", ".join(str(start + 1) for start in starts)
         return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)
+
+    def _are_pairs(self, op: Op, origin: int) -> bool:
+        """Whether both sides of an op are one tensor with axes at other places."""
+        if len({*op.inputs}) != len(_ORDINALS) or plain(op.name) not in SYMBOLS | COMPARED:
+            return False
+        (a, b), rows = map(self._shape, op.inputs), [self._graph.values[value] for value in op.inputs]
+        if any(self._traced(value) != (origin, ()) for value in op.inputs):
+            return False
+        if SYMBOLS.get(plain(op.name)) != "@":
+            return prod(a) == prod(b) == prod(self._shape(origin)) < prod(self._shape(op.outputs[0]))
+        made = [row.producer is not None and self._graph.ops[row.producer].name in EXCHANGES for row in rows]
+        return sum(made) == 1 and a[-2:] == b[:-3:-1]
 
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):

@@ -41,13 +41,19 @@ class Pair(nn.Module):
         return n + 1, (n > 4)[:, None, None]
 
 
+class Named(nn.Module):
+    def forward(self, n: Tensor) -> tuple[Tensor, Tensor]:
+        longer, padding = n + 1, (n > 4)[:, None, None]
+        return longer, padding
+
+
 class Reader(nn.Module):
     """Reads one drawn tensor and, with `how`, another one besides."""
 
     def __init__(self, how: Callable[[Reader, Tensor, Tensor], Tensor]) -> None:
         super().__init__()
         self.how, self.first, self.last = how, nn.Linear(8, 8), nn.Linear(8, 8)
-        self.pair = Pair()
+        self.pair, self.named = Pair(), Named()
         self.pe, self.walls = Positions(), nn.Buffer(torch.ones(8))
         self.rates = torch.full((8,), 3.0)
 
@@ -119,6 +125,7 @@ NETS: dict[str, tuple[Callable[[Reader, Tensor, Tensor], Tensor], str]] = {
     "no name": (lambda of, x, n: x + of.rates, "+"),
     "parts of a row": (lambda of, x, n: torch.stack(x.chunk(2, -1), -1).flatten(2), "stack"),
     "output": (lambda of, x, n: x.masked_fill(of.pair(n)[1], 0.0), "masked_fill pair[1]"),
+    "output with a name": (lambda of, x, n: x.masked_fill(of.named(n)[1], 0.0), "masked_fill padding"),
     "made": (lambda of, x, n: x * torch.zeros(8).cumsum(0), "× cumsum(zeros, 0)"),
     "made of one that has a name": (lambda of, x, n: x * (1 - of.walls), "× (1 − walls)"),
     "made of much": (lambda of, x, n: x * ((of.walls + 1).cos() * (of.walls - 2).sin() + 3), "× …"),
@@ -133,7 +140,15 @@ MADE = {"no name": "constant", "made": "cumsum", "made of much": "cos", "parts o
 """Names of ops, and for what has none, that are not to be written as if they were names of tensors."""
 
 
-SILENT = ("function", "input", "output", "not mask", "one of two that a function gave", "overwritten by a function")
+SILENT = (
+    "function",
+    "input",
+    "output",
+    "output with a name",
+    "not mask",
+    "one of two that a function gave",
+    "overwritten by a function",
+)
 
 
 def graph_of(net: str) -> Graph:

@@ -227,9 +227,12 @@ def part_dropped(view: View) -> View | None:
 
 
 def piece_unsaid(view: View) -> View | None:
-    """An edge that does not say which part of a tensor it carries, beside others that carry other parts."""
-    pieces = (edge for edge in view.edges if edge.part and not _is_returned(view, edge) and _other_pieces(view, edge))
-    edge = _middle(pieces)
+    """An edge that does not say which part of a tensor it carries, beside others that carry other parts.
+
+    A state is all of a tensor.
+    """
+    said = [edge for edge in view.edges if edge.part not in ("", "state") and not _is_returned(view, edge)]
+    edge = _middle(edge for edge in said if any(one.part != "state" for one in _other_pieces(view, edge)))
     return _with_edge(view, edge, edge and replace(edge, part=""))
 
 

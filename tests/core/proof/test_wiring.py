@@ -14,7 +14,7 @@ from tests.core.view.templates.test_words import Stages, conv
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Views, make_view
+from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.simplified import patches
 from torchrecorder.view.templates import series, words
@@ -310,10 +310,47 @@ def test_what_nothing_reads_is_not_drawn_with_what_is_returned(monkeypatch: pyte
         return [node.repeat for node in shown if node.calls and calls[node.calls[0]].module.startswith("heads")]
 
     assert heads(planned(Supervised())) == [3, 1]
-    monkeypatch.setattr(Repeats, "_is_read", lambda self, call: True)
+    monkeypatch.setattr(Repeats, "_readers", lambda self, call: set())
     (fault,) = faults(planned(Supervised()).view())
     assert fault.words == "nothing reads what heads.0 gives, which is drawn with others"
     assert heads(planned(Supervised())) == [1, 1, 1, 1]
+
+
+class Star(nn.Module):
+    """Two layers side by side, of which one goes through an activation before their product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.f1, self.f2 = nn.Linear(16, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.act = nn.ReLU6()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        a, b = self.f1(x), self.f2(x)
+        return self.act(a) * b  # type: ignore[no-any-return]
+
+
+class Apart(Star):
+    """Two layers side by side, of which one is taken from the other."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        return self.f1(x) - self.f2(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("net", [Star, Apart])
+def test_layers_side_by_side_that_play_two_roles_are_two(net: type[nn.Module], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line forked behind both, as if the product was of a value and its own activation."""
+
+    def most(view: View) -> int:
+        return max(node.repeat for node in view.nodes)
+
+    assert most(planned(net()).view()) == 1
+    monkeypatch.setattr(Repeats, "_readers", lambda self, call: set())
+    assert most(planned(net()).view()) == 2
+    (fault,) = faults(planned(net()).view())
+    assert "other things read what f1 gives than" in fault.words
+    assert most(ProvedViews(planned(net())).view()) == 1
 
 
 class Stage(nn.Module):

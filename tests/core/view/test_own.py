@@ -382,7 +382,7 @@ def test_a_step_of_two_loops_is_opened_with_all_that_either_of_them_reads() -> N
 
 
 class Levels(nn.Module):
-    """Two lists whose layers take turns; the first of the one has another layer more."""
+    """Two lists whose layers take turns; the first of the one has another layer more, which is said."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -410,7 +410,7 @@ class Widening(nn.Module):
 def test_a_turn_does_not_begin_in_the_middle_of_the_code_of_the_loop() -> None:
     view = proved(capture(Levels(), torch.randn(2, 4)))
     (turns,) = (box for box in view.boxes if box.around)
-    assert [view.graph.calls[call].module for call in turns.calls[:2]] == ["spatial.1", "temporal.1"]
+    assert [view.graph.calls[call].module for call in turns.calls[:2]] == ["spatial.0", "temporal.0"]
 
 
 # --- layers that are given others

@@ -93,9 +93,10 @@ def taken(*indices: str, whole: bool = False, batch: int | str = 1) -> set[str]:
     return said(make_view(net.graph(net.op("cat", *read)), DrawingOptions()))
 
 
-def test_readers_of_the_same_part_say_it_if_there_is_nothing_else() -> None:
+def test_readers_of_the_same_part_all_say_it() -> None:
+    """Nine layers of a decoder read the half of the latent that is its mean, as if it was all of it."""
     assert taken("2:8", "2:8") == {"stem > l0: [:, 2:8]", "stem > l1: [:, 2:8]"}
-    assert taken("2:8", "2:8", "2:8") == set(), "what many would repeat is left out"
+    assert taken("2:8", "2:8", "2:8") == {f"stem > l{i}: [:, 2:8]" for i in range(3)}
 
 
 def test_a_part_beside_the_whole_is_said_at_the_part() -> None:
@@ -382,3 +383,57 @@ def test_another_piece_than_a_line_says_is_found(lie: str) -> None:
     false = replace(view, insets=(replace(view.insets[0], view=replace(inside, edges=edges)),))
     assert edges != inside.edges
     assert {fault.kind for fault in faults(false)} == {"flow"}
+
+
+class Pairs(nn.Module):
+    """Differences, products and comparisons of all pairs of words, and what is not of pairs beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        x = self.embed(x)
+        far = (x[:, :, None] - x[:, None]).abs()
+        return far, x @ x.transpose(1, 2), x[..., :1] > x[..., 1:], x * x.tanh()
+
+
+def test_an_op_of_all_pairs_says_so() -> None:
+    """A difference of each two words had one line, as if it was of a word and itself."""
+    with torch.no_grad():
+        view = make_view(capture(Pairs(), (torch.zeros(2, 5, 8),)), DrawingOptions())
+    assert said(view) == {
+        "embed > sub: all pairs",
+        "embed > matmul: all pairs",
+        "embed > gt: [..., :1] > [..., 1:]",
+    }
+    assert faults(view) == ()
+    for words, other in (("all pairs", ""), ("", "all pairs"), ("[..., :1] > [..., 1:]", "")):
+        for edge in (edge for edge in view.edges if edge.part == words):
+            edges = tuple(replace(it, part=other) if it is edge else it for it in view.edges)
+            assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+class Conducted(nn.Module):
+    """Two recurrent layers that begin with what a code says: one of torch's with two states, and a cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code, self.start, self.rnn, self.cell = nn.Linear(8, 4), nn.Linear(4, 12), nn.LSTM(4, 6), nn.GRUCell(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        code = self.code(x)
+        h, c = self.start(code).tanh()[None].chunk(2, -1)
+        out, _ = self.rnn(code.expand(3, -1, -1), (h.contiguous(), c.contiguous()))
+        return self.cell(out[-1], h[0])  # type: ignore[no-any-return]
+
+
+def test_a_line_says_that_it_brings_the_state_of_a_recurrent_layer() -> None:
+    """The input and the state came on two lines of which none said which it was."""
+    with torch.no_grad():
+        view = make_view(capture(Conducted(), (torch.zeros(2, 8),)), DrawingOptions())
+    assert {words for words in said(view) if "state" in words} == {"start > rnn: state"}
+    assert faults(view) == ()
+    line = next(edge for edge in view.edges if name(view, view.nodes[edge.head]) == "rnn" and edge.part != "state")
+    edges = tuple(replace(it, part="state") if it is line else it for it in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]

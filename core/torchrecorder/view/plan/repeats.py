@@ -19,11 +19,13 @@ from typing import Literal
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
-from torchrecorder.view.op_families import SHAPING
+from torchrecorder.view.op_families import JOINS, SHAPING
 from torchrecorder.view.settings import side_by_side
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
+_OF_EQUALS = JOINS | {"add", "add_", "mul", "mul_", "max", "min", "maximum", "minimum"}
+"""Ops whose arguments are of one role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +213,27 @@ class Repeats:
 
     @cached_property
     def _read(self) -> dict[int, list[int]]:
-        """By value the calls in which an op reads it, -1 for an output of the model."""
+        """By value the ops that read it, -1 for an output of the model."""
         read = {value: [-1] for values in self.tree.graph.outputs.values() for value in values}
         for op in self.tree.graph.ops:
             for value in op.inputs:
-                read.setdefault(value, []).append(op.call)
+                read.setdefault(value, []).append(op.id)
         return read
 
-    def _is_read(self, call: int) -> bool:
-        """Whether something outside of a call reads what is made in it."""
-        inside, ops = range(call, self.tree.end[call]), map(self.tree.graph.ops.__getitem__, self.tree.all_ops_of(call))
-        return any(at not in inside for op in ops for value in op.outputs for at in self._read.get(value, ()))
+    def _readers(self, call: int) -> set[tuple[str, str, int]]:
+        """What outside of a call reads what is made in it: names of ops, paths of their calls, as which argument."""
+        graph, inside, readers = self.tree.graph, range(call, self.tree.end[call]), set[tuple[str, str, int]]()
+        pending = [value for op in self.tree.all_ops_of(call) for value in graph.ops[op].outputs]
+        for value, at in ((made, at) for made in pending for at in self._read.get(made, ())):
+            op = graph.ops[at] if at >= 0 else None
+            if op is None:
+                readers.add(("", "", 0))
+            elif op.name in SHAPING:
+                pending += op.outputs
+            elif op.call not in inside:
+                side = 0 if op.name in _OF_EQUALS else op.inputs.index(value)
+                readers.add((op.name, _DIGITS.sub("#", graph.calls[op.call].module), side))
+        return readers
 
     def _handed(self, first: int, then: int) -> set[tuple[int, int]]:
         """Where a call reads what one before it made: by op in it that of the other, counted in each."""
@@ -244,9 +256,9 @@ class Repeats:
         if is_series:  # what a turn gives the next is the same in all
             handed = [*map(self._handed, calls[: stop - 1], calls[1:stop])]
             stop = next((i + 1 for i, given in enumerate(handed) if given != handed[0]), stop)
-        else:  # as one they would all be read
-            is_read = self._is_read(calls[0])
-            stop = next((i for i in range(1, stop) if self._is_read(calls[i]) != is_read), stop)
+        else:  # as one they would all be read, by the same
+            readers = self._readers(calls[0])
+            stop = next((i for i in range(1, stop) if self._readers(calls[i]) != readers), stop)
         run = tuple(calls[:stop])
         is_one = len({self.tree.graph.calls[call].module for call in run}) == 1 and run[0] not in self.tree.picked
         repetition: Repetition = "series" if is_series else "shared" if is_one else "parallel"

@@ -115,14 +115,18 @@ def as_one(alike: Sequence[Node]) -> Node:
 
 
 def _going_on(draft: Draft, two: Sequence[Node], drawn: Mapping[int, int]) -> set[int]:
-    """What the second of two turns reads where data first enter the first: that goes through them to the eye."""
+    """What the second of two turns reads where data first enter the first: that goes through them to the eye.
+
+    Nothing does if the second reads all that enters the first as well.
+    """
 
     def is_stream(tail: int) -> bool:
         return tail not in drawn and draft.nodes[tail].kind not in ("param", "buffer", "const")
 
     first, second = two[: len(two) // 2], two[len(two) // 2 :]
     entered = next((node.id for node in first if any(map(is_stream, draft.tails[node.id]))), None)
-    return {tail for node in second if drawn[node.id] == entered for tail in draft.tails[node.id]}
+    read = {tail for node in second if drawn[node.id] == entered for tail in draft.tails[node.id]}
+    return read if entered is not None and draft.tails[entered].keys() - drawn.keys() - read else set()
 
 
 def box_turns(

@@ -107,8 +107,9 @@ class Choice:
         shown = {letter: self.opened[kind] for kind, letter in letters.items()}
         views = {letter: self._drawn(inside.call, in_place, letters, inside.view) for letter, inside in shown.items()}
         calls: defaultdict[str, set[int]] = defaultdict(set)
-        for node in (node for view in (overview, *views.values()) for node in view.nodes):
-            calls[node.inset].update(node.calls)
+        for node, boxes in ((node, view.boxes) for view in (overview, *views.values()) for node in view.nodes):
+            drawn = {self.opened[self.kinds.of[node.calls[0]]].call} if node.inset else set[int]()
+            calls[node.inset].update(node.calls, drawn.intersection(self._in_repeats(node, boxes)))
         of_letter = {letter: tuple(sorted(calls[letter])) for letter in views if calls[letter]}
         visible = self.interiors.visible
         insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
@@ -120,16 +121,18 @@ class Choice:
         That is what is the model's own and in the overview, or of its package and computes products.
         """
         nodes: defaultdict[int, list[Node]] = defaultdict(list)
+        again: defaultdict[int, list[int]] = defaultdict(list)
         level: dict[int, int] = {}
-        for node, depth in self._nodes():
+        for node, depth, boxes in self._nodes():
             kind = self.kinds.of[node.calls[0]]
             if kind not in self.opened and kind not in self.closed:
                 nodes[kind].append(node)
+                again[kind] += self._in_repeats(node, boxes)
                 level[kind] = min(depth, level.get(kind, depth))
         is_small = self._count() < tuning.ROOMY
         for kind, of_kind in nodes.items():
             calls = [call for node in of_kind for call in node.calls]
-            interior = self.richest(calls)
+            interior = self.richest(again[kind])
             if len(interior.nodes) < 2 or (len(of_kind) > 1 and not self.beside):
                 continue
             share = self.interiors.share([*self.kinds.members[kind], *self._elsewhere(calls)])
@@ -188,15 +191,15 @@ class Choice:
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
 
-    def _nodes(self) -> Iterator[tuple[Node, int]]:
-        """Nodes of all interiors whose layers may be opened, each with how deep it lies."""
+    def _nodes(self) -> Iterator[tuple[Node, int, Sequence[Box]]]:
+        """Nodes of all interiors whose layers may be opened, each with how deep it lies and all boxes beside it."""
         level: dict[int, int] = {}
         for interior in self._shown():
             depth = level.get(self.kinds.of[interior.call], 0)
             for node in interior.nodes:
                 if self.interiors.is_block(node):
                     level.setdefault(self.kinds.of[node.calls[0]], depth + 1)
-                    yield node, depth
+                    yield node, depth, interior.view.boxes
 
     def _count(self) -> int:
         uses = self._uses()
@@ -205,7 +208,7 @@ class Choice:
         return ends + sum(len(interior.nodes) for interior in self._shown()) - sum(uses[k] == 1 for k in self.opened)
 
     def _uses(self) -> Counter[int]:
-        return Counter(self.kinds.of[node.calls[0]] for node, _ in self._nodes())
+        return Counter(self.kinds.of[node.calls[0]] for node, _, _ in self._nodes())
 
     def _places(self) -> tuple[dict[int, tuple[int, ...]], dict[int, str]]:
         """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""

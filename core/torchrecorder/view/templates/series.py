@@ -209,7 +209,7 @@ class _Turns:
         to_call = next((n for n, node in enumerate(nodes[at : at + longest], start=1) if node.calls), longest + 1)
         for period in range(max(2, to_call), longest + 1):
             stop = at + period
-            while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop]):
+            while stop < len(nodes) and self._alike(nodes[stop - period], nodes[stop], is_first=stop < at + 2 * period):
                 stop += 1
             times, n_behind = divmod(stop - at, period)
             if times > 1 and n_behind and self._is_cut(nodes[at:stop], period):
@@ -250,26 +250,27 @@ class _Turns:
         pairs = [(without_numbers(a), without_numbers(b)) for a, b in zip(*paths, strict=True)]
         return bool(pairs) and (len(turns) >= tuning.MIN_TURNS or all(a == b for a, b in pairs))
 
-    def _alike(self, upper: Node, lower: Node) -> bool:
+    def _alike(self, upper: Node, lower: Node, *, is_first: bool) -> bool:
         if upper.kind != lower.kind or len(upper.calls) != len(lower.calls) or len(upper.parts) != len(lower.parts):
             return False
         if upper.calls[1:] or self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id):
             return False
         if upper.parts:
-            return all(self._alike(x, y) for x, y in zip(upper.parts, lower.parts, strict=True))
+            pairs = zip(upper.parts, lower.parts, strict=True)
+            return all(self._alike(x, y, is_first=is_first) for x, y in pairs)
         if upper.kind == "op" and upper.op is not None and lower.op is not None:
             x, y = self.graph.ops[upper.op], self.graph.ops[lower.op]
             return x.name == y.name and x.attrs.keys() == y.attrs.keys()
         if upper.kind == "function":
             return upper.name == lower.name and len(upper.ops) == len(lower.ops)
-        return upper.kind == "call" and self._alike_calls(upper.calls[0], lower.calls[0])
+        return upper.kind == "call" and self._alike_calls(upper.calls[0], lower.calls[0], is_first=is_first)
 
-    def _alike_calls(self, a: int, b: int) -> bool:
+    def _alike_calls(self, a: int, b: int, *, is_first: bool) -> bool:
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.kinds.tree.module(a), self.kinds.tree.module(b)
         is_entry = counted(paths[0]) == counted(paths[1])  # or one layer that all turns call
         is_entry &= self.kinds.visible.facts.apart.isdisjoint((a, b))
-        if not is_entry or here is None or there is None or self.kinds.structure[a] != self.kinds.structure[b]:
+        if not is_entry or here is None or there is None or not self._run_alike(a, b, is_first=is_first):
             return False
         kinds = self.kinds.visible.facts.kinds
         if self.kinds.tree.is_leaf(a) or a in kinds.layers:
@@ -277,6 +278,13 @@ class _Turns:
         rows = (self.graph.calls[call].outputs.values() for call in (a, b))
         widths = [next((self.graph.values[value].shape[-1:] for value in of), ()) for of in rows]
         return resolution(self.graph, a) == resolution(self.graph, b) and widths[0] == widths[1]
+
+    def _run_alike(self, a: int, b: int, *, is_first: bool) -> bool:
+        """Whether two calls run the same; in the first turn that may be what words tell, such as zeros for a state."""
+        kinds = self.kinds
+        if not is_first or kinds.structure[a] == kinds.structure[b]:
+            return kinds.structure[a] == kinds.structure[b]
+        return kinds.of[a] == kinds.of[b] and kinds.in_words((a, b), kinds.models[kinds.of[a]]) is not None
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
         """Whether each turn is wired like the first, reads the one before and the same of what is around."""

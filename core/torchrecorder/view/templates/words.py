@@ -442,9 +442,9 @@ class _Compared:
         first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
         sources = [self.graph.values[self._source(value.id, first)] for value in values]
         outside = [it.kind not in _SOURCES and (it.producer is None or it.producer < first) for it in sources]
-        if any(outside) and not (word in JOINS and all(outside)):
-            return "skip"
-        name = self._operand(odd, *pair) if word in _TELLS_NOTHING else word
+        name = self._operand(odd, *pair) if word in _TELLS_NOTHING or any(outside) else word
+        if any(outside) and not (word in JOINS and all(outside)) and (not name or "skip" in name):
+            return "skip"  # of what both of the calls read, or that is called so
         return f"{home}{name}" if name else ""
 
     def _source(self, value: int, first: int) -> int:

@@ -79,3 +79,58 @@ def test_a_stream_that_enters_first_does_not() -> None:
     assert [box.repeat for box in view.boxes if box.repeat > 1] == [5]
     assert backs(view) == []
     assert faults(view) == ()
+
+
+class Step(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.look, self.cell, self.cost = nn.Linear(16, 8), nn.GRUCell(8, 8), nn.Linear(8, 1)
+
+    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        state = self.cell(torch.cat([self.look(torch.cat([x, state], 1)), state], 1)[:, :8].tanh(), state)
+        return state, self.cost(state).exp()
+
+
+class Steps(nn.Module):
+    """Steps that all read the data, hand on a state of zeros at first, and add up what they cost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps, self.head = nn.ModuleList(Step() for _ in range(4)), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        state, total = x.new_zeros(len(x), 8), x.new_zeros(len(x), 1)
+        for step in self.steps:
+            state, more = step(x, state)
+            total = total + more
+        return self.head(state), total
+
+
+def test_a_turn_is_what_the_loop_of_the_source_runs() -> None:
+    """The sum of one turn and the layers of the next were drawn as a turn, and no line led from one to the other."""
+    with torch.no_grad():
+        view = make_view(capture(Steps(), (torch.randn(2, 8),), {}))
+    (stack,) = (box for box in view.boxes if box.repeat > 1)
+    assert (stack.repeat, stack.period) == (4, 1)
+    names = [name(view, node) for node in view.nodes]
+    assert [(names[e.tail], names[e.head]) for e in view.edges if "steps" in names[e.tail] and not e.back] == [
+        ("steps.0", "add"),
+        ("steps.0", "head"),
+    ]
+    assert faults(view) == ()
+
+
+def test_what_all_turns_read_is_not_what_goes_through_them() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Steps(), (torch.randn(2, 8),), {}))
+    assert backs(view) == ["steps.0 > steps.0", "add > add"]
+    for lost in (edge for edge in view.edges if edge.back):
+        found = faults(replace(view, edges=tuple(edge for edge in view.edges if edge is not lost)))
+        assert any("back" in fault.words and "missing" in fault.words for fault in found)
+
+
+def test_an_inset_of_turns_shows_one_that_gets_a_state() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Steps(), (torch.randn(2, 8),), {}))
+    (inset,) = view.insets
+    assert [node.name for node in inset.view.nodes if node.kind == "input"] == ["x", "state"]

@@ -171,6 +171,33 @@ class Decoder(nn.Module):
         return x
 
 
+class Marking(nn.Module):
+    """Adds marks to its data, if there are some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.last = conv(), conv()
+
+    def forward(self, x: Tensor, marks: Tensor | None = None) -> Tensor:
+        x = self.up(x).sin()
+        if marks is not None:
+            x = x + marks
+        return torch.relu(self.last(x))
+
+
+class Marked(nn.Module):
+    """Its marks are an argument of their own and no skip."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ups, self.pool = nn.ModuleList(Marking() for _ in range(3)), nn.MaxPool1d(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for up, has_marks in zip(self.ups, (True, True, False), strict=True):
+            x = self.pool(up(x, x.cos() if has_marks else None))
+        return x
+
+
 def window_attention(x: Tensor, qkv: nn.Linear, shift: int) -> Tensor:
     x = torch.roll(x, shift, 1) if shift else x
     q, k, v = (x @ qkv.weight.T).chunk(3, -1)
@@ -345,6 +372,7 @@ class Pair(nn.Module):
     ("make", "said"),
     [
         (Decoder, "without skip"),
+        (Marked, "without marks"),
         (lambda: Rows(Window(2), Window(2), Window(0)), "without roll and mask in window_attention"),
         (lambda: Rows(*(OfFrames(is_single=it) for it in (False, False, True))), "without to_q, to_k, attention"),
         (lambda: Stages(Depthwise(1), Depthwise(1), Depthwise(0)), ""),
