@@ -314,7 +314,7 @@ class TestAfterALayerThatKnows:
             rows = x.reshape(-1, 8)
             expert = rows.argmax(1) % 2
             counts, order = F.one_hot(expert, 2).sum(0).tolist(), expert.argsort()
-            done = torch.cat([self.fc(some) for some in rows[order].split(counts)])
+            done = torch.cat([self.fc(some) for some in torch.split(rows[order], counts)])
             return torch.zeros(x.shape[0] * x.shape[1], 8).index_add(0, order, done).view(x.shape)
 
         net = Net(body, fc=nn.Linear(8, 8))
