@@ -255,7 +255,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
         maker = graph.ops[row.producer]
         for call in (call for call in graph.around(maker.call) if call.id not in inside):
             for path in (path for path, v in call.outputs.items() if v == at):
-                yield from _path(path)
+                yield from (*_path(path), *_path(graph.part(call.module, path)))
                 yield from (f"{name}[{path}]" if len(call.outputs) > 1 else name for name in _path(call.module))
         if maker.call in inside:
             left = [frame for frame in frames(graph, maker) if frame not in around]

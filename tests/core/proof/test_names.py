@@ -227,7 +227,7 @@ class Masked(nn.Module):
         self.first = nn.Linear(8, 8)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Any:
-        return self.first(x), masked(lengths * x.shape[1])
+        return self.first(x), masked(lengths)
 
 
 def masked(length: Tensor) -> Tensor:
@@ -238,11 +238,43 @@ def masked(length: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("kind", [paper, layered])
 def test_what_is_made_of_nothing_stands_without_its_sizes(kind: Any) -> None:
-    view = make_view(record(Masked(), torch.ones(2, 5, 8), torch.tensor([0.5, 1.0])))
+    view = make_view(record(Masked(), torch.ones(2, 5, 8), torch.tensor([2.0, 5.0])))
     layout = kind(view)
     assert any("arange < " in word.text for node in layout.nodes for word in node.words)
     assert faults(view, layout) == ()
     assert any("names eye" in fault for fault in faults(view, written(layout, "arange < ", "eye < ")))
+
+
+class Anchors(nn.Module):
+    """Two constants in a list, which the forward has a name for."""
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        anchors = [torch.arange(8.0), torch.arange(8.0) + 1]
+        return anchors
+
+
+class Detector(nn.Module):
+    """A function of a layer and of the constants of another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.anchors_of = nn.Linear(8, 8), Anchors()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        return decoded(x, self.anchors_of(x))
+
+
+def decoded(x: Tensor, places: list[Tensor]) -> Tensor:
+    return (x * places[0]).relu() + places[1]
+
+
+def test_a_part_of_what_a_layer_gives_has_the_name_in_its_forward() -> None:
+    view = make_view(record(Detector(), torch.ones(2, 8)))
+    layout = paper(view)
+    assert any("anchors.0" in word.text for node in layout.nodes for word in node.words)
+    assert faults(view, layout) == ()
+    assert any("names anchor" in fault for fault in faults(view, written(layout, "anchors.0", "anchor.0")))
 
 
 class Sessions(nn.Module):
