@@ -270,11 +270,16 @@ class GraphFacts:
         if [rows[op].name for op in ops] == [rows[op].name for op in others]:
             result.ops.update(zip(ops, others, strict=True))
             return
+        kind = {op: (rows[op].name, rows[op].source, rows[op].offset) for op in (*ops, *others)}
+        pairs = [*zip(reversed(ops), reversed(others), strict=False)]
+        n_last = next((n for n, (op, other) in enumerate(pairs) if kind[op] != kind[other]), len(pairs))
+        result.ops.update(pairs[:n_last])  # what both end with, such as the last transpose of an attention
+        ops, others = ops[: len(ops) - n_last], others[: len(others) - n_last]
         left: dict[object, list[int]] = {}
         for op in others:
-            left.setdefault((rows[op].name, rows[op].source, rows[op].offset), []).append(op)
+            left.setdefault(kind[op], []).append(op)
         for op in ops:
-            alike = left.get((rows[op].name, rows[op].source, rows[op].offset))
+            alike = left.get(kind[op])
             if alike:
                 result.ops[op] = alike.pop(0)
             else:

@@ -22,7 +22,7 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers masked expansion reduction first N t pruned weight_norm spectral_norm dim
+    param tensors kinds numbers masked expansion reduction first then N t pruned weight_norm spectral_norm dim
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -30,6 +30,7 @@ _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+
 _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
 """What is written in quotes, signs that stand at names, and insets, of which another room judges."""
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
+_THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
@@ -76,6 +77,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
+        runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
+        for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
+            if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
+                yield f"“{words}” at {key} says a run that is another"
         numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
         for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
             if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):

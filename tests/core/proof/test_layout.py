@@ -513,3 +513,35 @@ def test_rows_that_are_picked_one_after_another_are_known_by_their_place() -> No
     assert not faults(view, paper(view))
     view = views_of(graph, DrawingOptions()).view()
     assert not faults(view, paper(view))
+
+
+def test_an_attention_within_and_one_to_others_give_the_same_by_their_last_ops() -> None:
+    """The first of them transposes what it reads once, the others twice."""
+
+    class LookUp(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+            self.norm = nn.LayerNorm(8)
+
+        def forward(self, x: Tensor, memory: Tensor, absent: Tensor) -> Tensor:
+            found, _ = self.attention(x, memory, memory, absent, need_weights=False)
+            return self.norm(x + found)  # type: ignore[no-any-return]
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.regions, self.at_words = LookUp(), LookUp(), LookUp()
+            self.word, self.region = nn.Linear(4, 8), nn.Linear(6, 8)
+
+        def forward(self, words: Tensor, regions: Tensor) -> tuple[Tensor, Tensor]:
+            no_word, no_region = words.sum(-1) == 1, regions.sum(-1) == 1
+            words, regions = self.word(words), self.region(regions)
+            words, regions = self.words(words, words, no_word), self.regions(regions, regions, no_region)
+            return self.at_words(regions, words, no_word), words
+
+    view = views_of(capture(Reader().eval(), (torch.zeros(3, 5, 4), torch.zeros(3, 7, 6))), DrawingOptions()).view()
+    assert [inset.letter for inset in view.insets] == ["A"]
+    layout = paper(view)
+    assert "N×…×8" in {line.word for line in layout.lines if line.ends[0].startswith("A")}
+    assert not faults(view, layout)

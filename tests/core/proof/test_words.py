@@ -14,6 +14,7 @@ from torch import nn
 from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
 from tests.core.recording.nets import record
+from tests.core.view.test_differences import staged
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import words
 from torchrecorder.layout.model import Figure, Layout
@@ -210,6 +211,15 @@ def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     assert Prover(view.graph, words).faults(view) == ()
     lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("by 2", "by 3")).faults(view)
     assert ["by [3.0]" in fault.words for fault in lies] == [True]
+
+
+def test_a_run_whose_first_layer_alone_differs_is_said_and_proved() -> None:
+    view = make_view(staged(((3, 3, 5), (2, 1, 1)), ((3, 5, 5, 5, 5, 5, 5), (1,) * 7)))
+    layout = paper(view)
+    assert any("kernel 3, then 5" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    lies = [faults(view, written(layout, "3, then 5", lie)) for lie in ("5, then 3", "3, then 3")]
+    assert all(any("a run that is another" in fault for fault in found) for found in lies)
 
 
 def test_a_root_is_written_as_one_and_proved() -> None:
