@@ -118,7 +118,7 @@ EDITS: dict[str, tuple[Make, Make, list[str]]] = {
             "→ blocks.0–3: norm2 runs after +, no longer after + (×4)",
         ],
     ),
-    "pooling": (Encoder, FirstToken, ["~ mean() → [:, 0]"]),
+    "pooling": (Encoder, FirstToken, ["~ mean dim 1 → [:, 0]"]),
     "other input": (
         Branches,
         lambda: Branches(is_crossed=True),
