@@ -223,13 +223,21 @@ class PartsProof:
             got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
-                return words in (f"{count} outputs", ", ".join(names.values()))
+                order = self._arguments_in_order(head)
+                row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
+                return words in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)
                 if words in (path, f"output {path}", said, *states[i : i + 1]) and self._is_read(value, head):
                     return True
         return False
+
+    def _arguments_in_order(self, head: int) -> list[int]:
+        """The tensors that a layer gets, in the order of its arguments."""
+        calls = self.view.nodes[head].calls if self.view.nodes[head].kind == "call" else ()
+        ways = (self._way(value) for call in calls for value in self.graph.calls[call].inputs.values())
+        return [way[0] for way in ways if way is not None]
 
     def _outputs_read(self, call: int, head: int) -> dict[str, int]:
         """The outputs of a call that a node reads, or another turn of it, by path."""

@@ -210,7 +210,11 @@ class _Parts:
         at_call = self._graph.calls[tail.calls[-1]].module
         known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:
-            said = ", ".join(name for origin, name in known.items() if origin in read)
+            # the layer's arguments, which the other end of the line may name, stand in its own order
+            at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
+            order = [first.get(at, at) for at, _ in map(self._traced, at_head)]
+            placed = sorted(read.intersection(known), key=[*order, *known].index)
+            said = ", ".join(known[origin] for origin in placed)
             is_long = len(said) > _LONG or any(name[:1].isdigit() for name in said.split(", "))
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
