@@ -362,7 +362,7 @@ class PartsProof:
             runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
-            is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
+            is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
@@ -381,6 +381,14 @@ class PartsProof:
         region[axis] = start, start + sizes[step[1]]
         return region
 
+    def _is_shared(self, op: Op) -> bool:
+        """Whether an op shares a tensor out in equal parts, and not by a list of single places, as a first and a rest.
+
+        Where that rest is one today, it is still no half.
+        """
+        is_list = any(text[:1] in "[(" and {*text[1:-1].split(", ")} == {"1"} for text in op.attrs.values() if text)
+        return len({self.graph.values[value].shape for value in op.outputs}) == 1 and not is_list
+
     def _sizes(self, op: Op, shape: Sequence[int]) -> tuple[int, list[int]]:
         """The axis that pieces are of, and how long each is there."""
         shapes = [*map(self._shape, op.outputs)]
@@ -395,7 +403,7 @@ class PartsProof:
         if op.name == "getitem":
             yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
             return
-        if len({self.graph.values[value].shape for value in op.outputs}) == 1:
+        if self._is_shared(op):
             yield f"{step[1] + 1} of {len(op.outputs)}"
             return
         shape = self._shape(op.inputs[0])

@@ -21,6 +21,18 @@ class Gated(nn.Module):
         return found
 
 
+class Frames(nn.Module):
+    """The first frame goes by, all others are worked on; there is one other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.norm = nn.Linear(4, 4), nn.LayerNorm(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, others = self.up(x).split((1, x.shape[1] - 1), dim=1)
+        return torch.cat((first.tanh(), self.norm(others)), dim=1)
+
+
 class Coupling(nn.Module):
     """An affine coupling: one half decides how the other one is scaled and shifted."""
 
@@ -309,6 +321,7 @@ class Searched(nn.Module):
 
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
+    Entry("frames", Frames, given(numbers(3, 2, 4))),
     Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
     Entry("stages", Stages, given(numbers(1, 8, 8, 8))),
     Entry("modulated", Modulated, given(numbers(2, 3, 4), numbers(2, 4))),

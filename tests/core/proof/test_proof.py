@@ -231,11 +231,18 @@ def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
 
 @pytest.mark.parametrize(
     ("name", "part", "false"),
-    [("searched", "2…4 of 4", "1…3 of 4"), ("searched", "2…4 of 4", "2…4 of 5"), ("rolled", "", "[:, :7]")],
+    [
+        ("searched", "2…4 of 4", "1…3 of 4"),
+        ("searched", "2…4 of 4", "2…4 of 5"),
+        ("rolled", "", "[:, :7]"),
+        ("frames", "[:, :1]", "1st half"),
+        ("frames", "[:, :1]", "1 of 2"),
+    ],
 )
 def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) -> None:
     view = proved(recorded(name))
-    (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in ("op", "function"))
+    tails = ("op", "function", *(("call",) if part else ()))
+    (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in tails)
     edges = tuple(replace(one, part=false) if one is edge else one for one in view.edges)
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
 

@@ -21,6 +21,7 @@ from torchrecorder.view import View, make_view
 ENDS = ("mul: gate", "tanh: last")
 SAID = {
     "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
+    "frames": {"up > tanh: [:, :1]", "up > norm: [:, 1:]"},  # and no halves, if they are as long today
     "coupling": {
         "0.mix > 0.net: 1st half",
         "0.mix > add: 2nd half",
