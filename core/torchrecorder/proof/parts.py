@@ -87,6 +87,14 @@ class PartsProof:
         said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
+        begun: dict[int, dict[str, Node]] = {}
+        for (tail, head), words in said.items():
+            if "[" in words and any(self._begins(tail, rows[head], it) for it in carried.get((tail, head), ())):
+                begun.setdefault(tail, {})[words] = rows[head]
+        for tail, heads in begun.items():
+            if len(heads) > 1:
+                what = f"{' and '.join(heads)} of {rows[tail].kind} {tail} are parts for the first turn of a row alone"
+                yield Fault("flow", what, self.coverage.around(next(iter(heads.values()))))
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
             for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in _SIGNS else ():
                 yield from self._turned(op, self.view.nodes[head], said)
@@ -141,6 +149,12 @@ class PartsProof:
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _begins(self, tail: int, head: Node, tensor: int) -> bool:
+        """Whether only the first turn of a row of layers, which the tail is not in, reads a tensor."""
+        outer = [*boxes_around(self.view.boxes, self.view.nodes[tail].box)]
+        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == "series"]
+        return any(it.repeat > 1 and {dict(at).get(it.id) for at in self._read[tensor][head.id]} == {0} for it in rows)
 
     def _are_pairs(self, head: Node, tensor: int) -> bool:
         """Whether a node is an op of two sides that are both one tensor, of which each entry meets each."""

@@ -23,8 +23,9 @@ from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, Views
+from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.plan.repeats import Repeats
+from torchrecorder.view.plan.visibility import Visibility
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS, SEARCHED)}
 PLAINER = {"neural_ode", "variants", "streams"}
@@ -245,6 +246,14 @@ def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) 
     (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in tails)
     edges = tuple(replace(one, part=false) if one is edge else one for one in view.edges)
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
+
+
+def test_parts_that_the_first_turn_alone_gets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, as if each block took its parts of the embedding."""
+    assert faults(make_view(recorded("taken_apart"))) == ()
+    monkeypatch.setattr(Visibility, "_beginning", lambda _: ())
+    found = [fault.words for fault in faults(make_view(recorded("taken_apart")))]
+    assert any("for the first turn of a row alone" in words for words in found)
 
 
 class Giving(nn.Module):
