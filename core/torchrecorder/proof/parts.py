@@ -95,6 +95,7 @@ class PartsProof:
             if len(heads) > 1:
                 what = f"{' and '.join(heads)} of {rows[tail].kind} {tail} are parts for the first turn of a row alone"
                 yield Fault("flow", what, self.coverage.around(next(iter(heads.values()))))
+        yield from self._beginnings()
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
             for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in _SIGNS else ():
                 yield from self._turned(op, self.view.nodes[head], said)
@@ -149,6 +150,22 @@ class PartsProof:
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _beginnings(self) -> Iterator[Fault]:
+        """Faults of parameters that stand in a loop of which the first turn alone reads them, as a first state."""
+        kinds = {"param", "buffer", "const", "input"}
+        from_outside = [by_turn for at, by_turn in self._read.items() if self.graph.values[at].kind in kinds]
+        again = {head for of in from_outside for head, turns in of.items() if any(n for at in turns for _, n in at)}
+        for node in self.view.nodes:
+            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box))
+            if node.kind in ("param", "buffer") and is_inside and node.values:
+                readers = self._read.get(node.values[0], {})
+                if readers and again.isdisjoint(readers) and all(self._is_carried(head) for head in readers):
+                    what = f"{node.kind} {node.id} is drawn in a loop that only begins with it"
+                    yield Fault("flow", what, self.coverage.around(self.view.nodes[next(iter(readers))]))
+
+    def _is_carried(self, head: int) -> bool:
+        return any(edge.back and edge.head == head for edge in self.view.edges)
 
     def _begins(self, tail: int, head: Node, tensor: int) -> bool:
         """Whether only the first turn of a row of layers, which the tail is not in, reads a tensor."""

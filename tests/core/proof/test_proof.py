@@ -256,6 +256,32 @@ def test_parts_that_the_first_turn_alone_gets_are_found(monkeypatch: pytest.Monk
     assert any("for the first turn of a row alone" in words for words in found)
 
 
+class Painting(nn.Module):
+    """A canvas begins as a colour that is learned, and each step adds to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paper, self.fc = nn.Parameter(torch.ones(4)), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        canvas = self.paper.expand_as(x)
+        for _ in range(4):
+            canvas = canvas + self.fc(torch.cat([x, canvas.sigmoid()], -1))
+        return canvas
+
+
+def test_what_only_begins_a_loop_stands_outside_of_it() -> None:
+    """`paper` stood in a loop with a line to its sum, as if each step added it."""
+    with torch.no_grad():
+        view = proved(capture(Painting(), (torch.randn(2, 4),), {}))
+    loop = next(box for box in view.boxes if box.repetition == "loop")
+    (paper,) = (node for node in view.nodes if node.name == "paper")
+    assert paper.box == loop.parent
+    assert faults(view) == ()
+    nodes = tuple(replace(node, box=loop.id) if node is paper else node for node in view.nodes)
+    assert any("only begins with it" in fault.words for fault in faults(replace(view, nodes=nodes)))
+
+
 class Giving(nn.Module):
     """Gives two tensors, of which a stack hands on the one or the other."""
 
