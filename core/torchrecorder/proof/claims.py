@@ -36,7 +36,22 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
         if node.kind == "call":
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
     yield from _shapes(coverage, letter, layout, calls)
+    yield from _arguments(view, letter, layout)
     yield from names.faults(view, letter, _words_of(layout, " · "))
+
+
+def _arguments(view: View, letter: str, layout: Layout) -> Iterator[str]:
+    """Sentences on lines whose arguments are not in the order in which their layer gets the tensors.
+
+    The names at the beginning of such a line are in that order, too.
+    """
+    calls = {f"{letter}{node.id}": node.calls[0] for node in view.nodes if node.kind == "call"}
+    for line in (line for line in layout.lines if ", " in line.word and line.ends[1] in calls):
+        inputs = view.graph.calls[calls[line.ends[1]]].inputs
+        first = {path.partition(".")[0]: value for path, value in reversed([*inputs.items()])}
+        places = [[*inputs.values()].index(first[name]) for name in line.word.split(", ") if name in first]
+        if places != sorted(places):
+            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not in the layer's order"
 
 
 def _words_of(layout: Layout, between: str = " ") -> dict[str, str]:

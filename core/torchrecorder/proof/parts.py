@@ -87,6 +87,15 @@ class PartsProof:
         said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
+        begun: dict[int, dict[str, Node]] = {}
+        for (tail, head), words in said.items():
+            if "[" in words and any(self._begins(tail, rows[head], it) for it in carried.get((tail, head), ())):
+                begun.setdefault(tail, {})[words] = rows[head]
+        for tail, heads in begun.items():
+            if len(heads) > 1:
+                what = f"{' and '.join(heads)} of {rows[tail].kind} {tail} are parts for the first turn of a row alone"
+                yield Fault("flow", what, self.coverage.around(next(iter(heads.values()))))
+        yield from self._beginnings()
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
             for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in _SIGNS else ():
                 yield from self._turned(op, self.view.nodes[head], said)
@@ -141,6 +150,28 @@ class PartsProof:
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+
+    def _beginnings(self) -> Iterator[Fault]:
+        """Faults of parameters that stand in a loop of which the first turn alone reads them, as a first state."""
+        kinds = {"param", "buffer", "const", "input"}
+        from_outside = [by_turn for at, by_turn in self._read.items() if self.graph.values[at].kind in kinds]
+        again = {head for of in from_outside for head, turns in of.items() if any(n for at in turns for _, n in at)}
+        for node in self.view.nodes:
+            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box))
+            if node.kind in ("param", "buffer") and is_inside and node.values:
+                readers = self._read.get(node.values[0], {})
+                if readers and again.isdisjoint(readers) and all(self._is_carried(head) for head in readers):
+                    what = f"{node.kind} {node.id} is drawn in a loop that only begins with it"
+                    yield Fault("flow", what, self.coverage.around(self.view.nodes[next(iter(readers))]))
+
+    def _is_carried(self, head: int) -> bool:
+        return any(edge.back and edge.head == head for edge in self.view.edges)
+
+    def _begins(self, tail: int, head: Node, tensor: int) -> bool:
+        """Whether only the first turn of a row of layers, which the tail is not in, reads a tensor."""
+        outer = [*boxes_around(self.view.boxes, self.view.nodes[tail].box)]
+        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == "series"]
+        return any(it.repeat > 1 and {dict(at).get(it.id) for at in self._read[tensor][head.id]} == {0} for it in rows)
 
     def _are_pairs(self, head: Node, tensor: int) -> bool:
         """Whether a node is an op of two sides that are both one tensor, of which each entry meets each."""
@@ -223,13 +254,21 @@ class PartsProof:
             got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
-                return words in (f"{count} outputs", ", ".join(names.values()))
+                order = self._arguments_in_order(head)
+                row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
+                return words in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)
                 if words in (path, f"output {path}", said, *states[i : i + 1]) and self._is_read(value, head):
                     return True
         return False
+
+    def _arguments_in_order(self, head: int) -> list[int]:
+        """The tensors that a layer gets, in the order of its arguments."""
+        calls = self.view.nodes[head].calls if self.view.nodes[head].kind == "call" else ()
+        ways = (self._way(value) for call in calls for value in self.graph.calls[call].inputs.values())
+        return [way[0] for way in ways if way is not None]
 
     def _outputs_read(self, call: int, head: int) -> dict[str, int]:
         """The outputs of a call that a node reads, or another turn of it, by path."""
@@ -354,7 +393,7 @@ class PartsProof:
             runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
-            is_equal = len({self.graph.values[value].shape for value in first.outputs}) == 1
+            is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words:
@@ -373,6 +412,14 @@ class PartsProof:
         region[axis] = start, start + sizes[step[1]]
         return region
 
+    def _is_shared(self, op: Op) -> bool:
+        """Whether an op shares a tensor out in equal parts, and not by a list of single places, as a first and a rest.
+
+        Where that rest is one today, it is still no half.
+        """
+        is_list = any(text[:1] in "[(" and {*text[1:-1].split(", ")} == {"1"} for text in op.attrs.values() if text)
+        return len({self.graph.values[value].shape for value in op.outputs}) == 1 and not is_list
+
     def _sizes(self, op: Op, shape: Sequence[int]) -> tuple[int, list[int]]:
         """The axis that pieces are of, and how long each is there."""
         shapes = [*map(self._shape, op.outputs)]
@@ -387,7 +434,7 @@ class PartsProof:
         if op.name == "getitem":
             yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
             return
-        if len({self.graph.values[value].shape for value in op.outputs}) == 1:
+        if self._is_shared(op):
             yield f"{step[1] + 1} of {len(op.outputs)}"
             return
         shape = self._shape(op.inputs[0])

@@ -27,6 +27,8 @@ _MOST_TURNED = 4
 _NUMBER = re.compile(r"\d+")
 _SHRINKING = re.compile(r"[\[(]?:\d")
 """Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
+_LISTED = re.compile(r"[\[(]1(, 1)+[\])]")
+"""Sizes of pieces in a list that are one each: places, of which the last one is the rest of any length."""
 _ORDINALS = ("1st", "2nd")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
@@ -210,7 +212,11 @@ class _Parts:
         at_call = self._graph.calls[tail.calls[-1]].module
         known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:
-            said = ", ".join(name for origin, name in known.items() if origin in read)
+            # the layer's arguments, which the other end of the line may name, stand in its own order
+            at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
+            order = [first.get(at, at) for at, _ in map(self._traced, at_head)]
+            placed = sorted(read.intersection(known), key=[*order, *known].index)
+            said = ", ".join(known[origin] for origin in placed)
             is_long = len(said) > _LONG or any(name[:1].isdigit() for name in said.split(", "))
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
@@ -283,7 +289,7 @@ class _Parts:
             return _stretch(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
         shapes = [*map(self._shape, op.outputs)]
-        if all(shape == shapes[0] for shape in shapes):
+        if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
             words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
             return _Cut(source, 0, at, at + 1, words, n)
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from tests.core.drawing.engines import laid_out
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.proof import faults
 from torchrecorder.proof import layout as proof
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
@@ -43,6 +46,30 @@ class Twice(nn.Module):
         return self.last(self.reading(*self.giving(x)))  # type: ignore[no-any-return]
 
 
+class Levels(nn.Module):
+    """A layer that gives its levels, the finest one first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 5), nn.Linear(5, 8)
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        fine = self.first(x).relu()
+        return {"fine": fine, "coarse": self.second(fine).relu()}
+
+
+class Rising(nn.Module):
+    """A decoder that gets the last level first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.giving, self.reading, self.last = Levels(), Reading(), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        levels = self.giving(x)
+        return self.last(self.reading(levels["coarse"], levels["fine"]))  # type: ignore[no-any-return]
+
+
 class Listing(nn.Module):
     """A layer that gives a list, which is one thing."""
 
@@ -74,6 +101,27 @@ def test_two_arguments_by_one_edge_are_named() -> None:
     said = words(Twice())
     assert said["giving", "reading"] == "x, position_bias"
     assert said["reading", "last"] == "N×5"
+
+
+def test_names_at_both_ends_of_a_line_are_in_one_order() -> None:
+    """A line said `fine, coarse` where it began and `x, position_bias` at its end, and `x` is the coarse one."""
+    with torch.no_grad():
+        view = make_view(capture(Rising(), (torch.randn(2, 8),), {}), DrawingOptions(depth=1))
+    (edge,) = (edge for edge in view.edges if ", " in edge.part)
+    assert edge.part == "coarse, fine"
+    assert edge_shapes(view, ("shapes",))[edge.tail, edge.head] == "x, position_bias"
+    assert faults(view) == ()
+    edges = tuple(replace(it, part="fine, coarse") if it is edge else it for it in view.edges)
+    assert [fault.words for fault in faults(replace(view, edges=edges))] == [
+        f"the edge from call {edge.tail} to call {edge.head} does not carry fine, coarse"
+    ]
+    placed = PaperLayout(view)
+    drawn = placed.place([laid_out(dot) for dot in placed.dots])
+    assert drawn is not None
+    assert proof.faults(view, drawn) == ()
+    turned = {"x, position_bias": "position_bias, x"}
+    lines = [line._replace(word=turned.get(line.word, line.word)) for line in drawn.lines]
+    assert "position_bias, x" in " ".join(proof.faults(view, replace(drawn, lines=lines)))
 
 
 def test_the_entries_of_a_list_are_one_thing() -> None:

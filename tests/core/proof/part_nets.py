@@ -21,6 +21,18 @@ class Gated(nn.Module):
         return found
 
 
+class Frames(nn.Module):
+    """The first frame goes by, all others are worked on; there is one other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.norm = nn.Linear(4, 4), nn.LayerNorm(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, others = self.up(x).split((1, x.shape[1] - 1), dim=1)
+        return torch.cat((first.tanh(), self.norm(others)), dim=1)
+
+
 class Coupling(nn.Module):
     """An affine coupling: one half decides how the other one is scaled and shifted."""
 
@@ -307,8 +319,38 @@ class Searched(nn.Module):
         return found
 
 
+class Mixing(nn.Module):
+    """A block of two streams, each of which goes by as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.gate = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, text: Tensor, video: Tensor) -> tuple[Tensor, Tensor]:
+        gate = self.gate(text.mean(1, keepdim=True)).sigmoid()
+        return text + self.a(text) * gate, video + self.b(video) * gate
+
+
+class TakenApart(nn.Module):
+    """One sequence is taken apart before the first block; the others get what the one before them gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.out = nn.Linear(4, 4), nn.Linear(4, 2)
+        self.blocks = nn.ModuleList(Mixing() for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x).tanh()
+        text, video = x[:, :2], x[:, 2:]
+        for block in self.blocks:
+            text, video = block(text, video)
+        found: Tensor = self.out(torch.cat((text, video), 1))
+        return found
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
+    Entry("frames", Frames, given(numbers(3, 2, 4))),
     Entry("coupling", lambda: nn.Sequential(Coupling(), Coupling(), Coupling()), given(numbers(2, 4))),
     Entry("stages", Stages, given(numbers(1, 8, 8, 8))),
     Entry("modulated", Modulated, given(numbers(2, 3, 4), numbers(2, 4))),
@@ -319,6 +361,7 @@ PARTS = [
     Entry("halves", Halves, given(numbers(2, 4))),
     Entry("carried", Carried, given(numbers(2, 6, 4))),
     Entry("adas", Adas, given(numbers(2, 3, 4), numbers(2, 4))),
+    Entry("taken_apart", TakenApart, given(numbers(3, 5, 4))),
     Entry("trimmed", Trimmed, given(numbers(2, 3, 4))),
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),

@@ -23,8 +23,9 @@ from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.options import Depth
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, Views
+from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.plan.repeats import Repeats
+from torchrecorder.view.plan.visibility import Visibility
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS, SEARCHED)}
 PLAINER = {"neural_ode", "variants", "streams"}
@@ -231,13 +232,54 @@ def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
 
 @pytest.mark.parametrize(
     ("name", "part", "false"),
-    [("searched", "2…4 of 4", "1…3 of 4"), ("searched", "2…4 of 4", "2…4 of 5"), ("rolled", "", "[:, :7]")],
+    [
+        ("searched", "2…4 of 4", "1…3 of 4"),
+        ("searched", "2…4 of 4", "2…4 of 5"),
+        ("rolled", "", "[:, :7]"),
+        ("frames", "[:, :1]", "1st half"),
+        ("frames", "[:, :1]", "1 of 2"),
+    ],
 )
 def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) -> None:
     view = proved(recorded(name))
-    (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in ("op", "function"))
+    tails = ("op", "function", *(("call",) if part else ()))
+    (edge,) = (one for one in view.edges if one.part == part and view.nodes[one.tail].kind in tails)
     edges = tuple(replace(one, part=false) if one is edge else one for one in view.edges)
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
+
+
+def test_parts_that_the_first_turn_alone_gets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, as if each block took its parts of the embedding."""
+    assert faults(make_view(recorded("taken_apart"))) == ()
+    monkeypatch.setattr(Visibility, "_beginning", lambda _: ())
+    found = [fault.words for fault in faults(make_view(recorded("taken_apart")))]
+    assert any("for the first turn of a row alone" in words for words in found)
+
+
+class Painting(nn.Module):
+    """A canvas begins as a colour that is learned, and each step adds to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paper, self.fc = nn.Parameter(torch.ones(4)), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        canvas = self.paper.expand_as(x)
+        for _ in range(4):
+            canvas = canvas + self.fc(torch.cat([x, canvas.sigmoid()], -1))
+        return canvas
+
+
+def test_what_only_begins_a_loop_stands_outside_of_it() -> None:
+    """`paper` stood in a loop with a line to its sum, as if each step added it."""
+    with torch.no_grad():
+        view = proved(capture(Painting(), (torch.randn(2, 4),), {}))
+    loop = next(box for box in view.boxes if box.repetition == "loop")
+    (paper,) = (node for node in view.nodes if node.name == "paper")
+    assert paper.box == loop.parent
+    assert faults(view) == ()
+    nodes = tuple(replace(node, box=loop.id) if node is paper else node for node in view.nodes)
+    assert any("only begins with it" in fault.words for fault in faults(replace(view, nodes=nodes)))
 
 
 class Giving(nn.Module):

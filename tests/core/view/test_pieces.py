@@ -21,6 +21,7 @@ from torchrecorder.view import View, make_view
 ENDS = ("mul: gate", "tanh: last")
 SAID = {
     "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
+    "frames": {"up > tanh: [:, :1]", "up > norm: [:, 1:]"},  # and no halves, if they are as long today
     "coupling": {
         "0.mix > 0.net: 1st half",
         "0.mix > add: 2nd half",
@@ -44,6 +45,7 @@ SAID = {
         *("first.0 > mix.0: y", "first.1 > mix.1: y", "second.0 > mix.2: y", "second.1 > mix.3: y"),
         *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
+    "taken_apart": set[str](),  # drawn before the blocks, of which only the first one gets parts
     "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
     "shifted": {"input:ids > embed: [:, :-1]", "input:ids > cross_entropy: [:, 1:]"},
     "slid": set[str](),  # of other axes than before: drawn

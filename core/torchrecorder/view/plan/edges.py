@@ -37,7 +37,10 @@ class Ends:
 
     def joined(self) -> Draft:
         fed: dict[Source, dict[int, list[Read]]] = {}
+        again = set[int]()
         for read in self.reads:
+            if read.repeated and read.tail is None and self.sources.of(replace(read, repeated=False)) is not None:
+                again.add(read.head)
             if read.is_back and read.tail is not None:
                 if not self._is_constant(read.origin):
                     self.backs.setdefault((read.tail, read.head), read.value)
@@ -48,6 +51,8 @@ class Ends:
                 self.outlets.note(read.value, read.op)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
+        # nodes whose later turns get what the turn before them gave, in the place of what the first one begins with
+        begun, loops = {head for _, head in self.backs} - again, {box for _, box in self.plan.loops}
         for source, by_head in fed.items():
             is_input = source.kind == "input"
             is_hub = not is_input and len(by_head) > tuning.GHOST_FANOUT
@@ -55,7 +60,8 @@ class Ends:
                 reads = [read for head in heads for read in by_head[head]]
                 values = tuple(dict.fromkeys(read.origin for read in reads))
                 paths = [[it.id for it in boxes_around(self.plan.boxes, self.plan.nodes[at].box)] for at in heads]
-                common = (box for box in paths[0] if all(box in path for path in paths))
+                outer = loops if source.kind in ("param", "buffer") and begun.issuperset(heads) else ()
+                common = (box for box in paths[0] if all(box in path for path in paths) and box not in outer)
                 box = None if is_input else next(common, None)
                 node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
                 for read in reads:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Literal
 
@@ -64,7 +65,11 @@ class Visibility:
         for op in _idle(graph) if contract and not is_all else ():
             self.handed[op.id] = op.inputs[0]
         if contract and not is_all:
-            for id_ in (*_shuffling(graph, self.facts.ran_in.values(), self.handed), *self._regrouping()):
+            for id_ in (
+                *_shuffling(graph, self.facts.ran_in.values(), self.handed),
+                *self._regrouping(),
+                *self._beginning(),
+            ):
                 self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
         """For each op the same by what it does alone, wherever its data come from."""
@@ -211,6 +216,24 @@ class Visibility:
             takers = [reader.id for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
             if takers and all(self.handed[taker] is not None for taker in takers):
                 yield from (op.id, *takers)
+
+    def _beginning(self) -> Iterator[int]:
+        """Ops that take the parts of a tensor which a row of layers begins with, each of which hands them on.
+
+        Lines into the row would say such parts of each of its layers, where they are so of the first one alone.
+        """
+        for items in self.tree.children:
+            rows = [self.graph.calls[call] for call in items if self.tree.module(call) is not None]
+            alike = (pair for pair in pairwise(rows) if len({self.tree.cls(row.id) for row in pair}) == 1)
+            for first, then in alike:
+                given, made = {*first.outputs.values()}, dict[int, set[int]]()
+                for path, value in first.inputs.items():
+                    op = self.graph.values[value].producer
+                    if op is None or self.handed[op] is None or then.inputs.get(path) not in given - {value}:
+                        continue
+                    if self.graph.ops[op].name in (*PIECES, "getitem"):
+                        made.setdefault(self.graph.ops[op].inputs[0], set()).add(op)
+                yield from (op for ops in made.values() if len(ops) > 1 for op in ops)
 
     def _is_gone(self, call: int, states: Sequence[State]) -> bool:
         if call in self._seen or call in self.failed:
