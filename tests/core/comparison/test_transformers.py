@@ -29,9 +29,9 @@ def test_bert_grows_and_becomes_roberta() -> None:
     assert [change.text for change in more.changes] == ["12 → 24 BertLayer"]
     roberta = recorded(library, "Roberta", **small, num_hidden_layers=12, vocab_size=50265)
     texts = [from_json(to_json(graph)) for graph in (bert, roberta)]
-    start = time.perf_counter()
+    start = time.process_time()
     words = diff(*texts).text
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     for line in (
         "~ 9 classes Bert… → Roberta…, such as BertEmbeddings → RobertaEmbeddings",
         "~ embeddings.word_embeddings: num_embeddings 30522 → 50265",
