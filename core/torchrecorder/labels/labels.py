@@ -131,7 +131,8 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))
+            others, seen = self._operands.said(whole or node, op), self._operands.seen(op)
+            label = op_label(self._operands.names, op, node.spans, others, seen)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from math import isclose
+from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
@@ -32,6 +32,8 @@ _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
+_TURNS = frozenset(["permute", "transpose", "t", "T", "mT", "H", "mH", "adjoint", "swapaxes", "swapdims", "movedim", "moveaxis", "as_strided"])
+"""Ops that put axes elsewhere."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -77,6 +79,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
+        for name, at in ((match[1], match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
+            over = [op for op in own if op.name == name]
+            if over and not any(all(_is_seen(view.graph, op, int(axis), shown) for axis in at) for op in over):
+                yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
@@ -99,6 +105,23 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):
             yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _is_seen(graph: Graph, op: Op, axis: int, shown: Set[int]) -> bool:
+    """Whether an axis that an op is over is that of the tensor which was last drawn, whatever moved it since."""
+    value, is_turned = op.inputs[0], False
+    while (made := graph.values[value].producer) is not None and made not in shown and _moves(graph.ops[made]):
+        before = graph.values[graph.ops[made].inputs[0]]
+        if _elements(before.shape) != _elements(graph.values[value].shape):
+            break  # a part or several times it, which a line says
+        value, is_turned = before.id, is_turned or graph.ops[made].name in _TURNS
+    first, last = (graph.values[at].shape for at in (value, op.inputs[0]))
+    is_there = -len(first) <= axis < len(first) and first[axis] == last[axis]
+    return is_there and not is_turned and _elements(first[:axis]) == _elements(last[:axis])
+
+
+def _elements(shape: Sequence[int | str]) -> int:
+    return prod(size for size in shape if isinstance(size, int))
 
 
 def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:

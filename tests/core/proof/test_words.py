@@ -196,6 +196,34 @@ def test_the_axes_of_a_mean_are_said_and_proved() -> None:
     assert "says an axis" in fault
 
 
+@pytest.mark.parametrize(
+    ("said", "mean"),
+    [
+        ("mean", lambda x: x.unflatten(1, (-1, 2)).mean(2)),
+        ("mean", lambda x: x.permute(0, 2, 3, 1).mean(1)),
+        ("mean dim 1", lambda x: x.flatten(2).mean(1)),
+        ("mean dim −2", lambda x: x.unflatten(1, (-1, 2)).mean(-2)),
+    ],
+)
+def test_an_axis_of_another_shape_than_what_is_drawn_is_not_said(said: str, mean: Any) -> None:
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(3, 8, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return mean(self.first(x)).cumsum(-1)
+
+    view = make_view(record(Pooled(), torch.zeros(2, 3, 4, 5)))
+    layout = paper(view)
+    assert said in [word.text for figure in layout.nodes for word in figure.words]
+    assert faults(view, layout) == ()
+    if said == "mean":
+        axis = next(op.attrs["1"] for op in view.graph.ops if op.name == "mean")
+        (fault,) = faults(view, written(layout, "^mean$", f"mean dim {axis}"))
+        assert "says an axis that is another" in fault
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
