@@ -32,7 +32,9 @@ _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
-_TURNS = frozenset(["permute", "transpose", "t", "T", "mT", "H", "mH", "adjoint", "swapaxes", "swapdims", "movedim", "moveaxis", "as_strided"])
+_TURNS = frozenset(
+    "permute transpose t T mT H mH adjoint swapaxes swapdims movedim moveaxis as_strided".split()  # noqa: SIM905
+)
 """Ops that put axes elsewhere."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
