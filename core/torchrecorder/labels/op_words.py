@@ -24,7 +24,7 @@ _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width o
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
-_OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
+OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
 _OPPOSITE = {"+": "−", "−": "+"}
 
 
@@ -84,7 +84,7 @@ def op_label(
     called, besides = in_two(called) if others else (called, "")
     details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
-    return Label(clean(f"{called} {_told(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+    return Label(clean(f"{called} {axes_of(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
 def _root(number: float) -> str:
@@ -102,13 +102,13 @@ def in_two(words: str) -> tuple[str, str]:
     return name, names
 
 
-def _told(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> str:
+def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> str:
     """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them.
 
-    None if they are others of the shape that a reader sees.
+    No axes if they are others in the shape that a reader sees.
     """
     first = op.attrs.get("1", "")
-    if op.name not in _OVER_AXES:
+    if op.name not in OVER_AXES:
         return first if plain(op.name) == "pow" else ""
     given, shape = op.attrs.get("dim", first), graph.values[op.inputs[0]].shape
     axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []

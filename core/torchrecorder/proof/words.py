@@ -36,6 +36,7 @@ _TURNS = frozenset(
     "permute transpose t T mT H mH adjoint swapaxes swapdims movedim moveaxis as_strided".split()  # noqa: SIM905
 )
 """Ops that put axes elsewhere."""
+_INDEXED = re.compile(r"(?<=[\w)])\[([^\[\]]+)\]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -81,9 +82,12 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
-        for name, at in ((match[1], match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
-            over = [op for op in own if op.name == name]
-            if over and not any(all(_is_seen(view.graph, op, int(axis), shown) for axis in at) for op in over):
+        near = [view.graph.values[at].producer for op in own for value in op.inputs for at in _way(view.graph, value)]
+        taking = [*own, *(view.graph.ops[made] for made in {*near} if made is not None)]
+        for name, at in _axes(words):
+            over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
+            axes = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
+            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in axes) for op in over):
                 yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
@@ -109,10 +113,28 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
-def _is_seen(graph: Graph, op: Op, axis: int, shown: Set[int]) -> bool:
-    """Whether an axis that an op is over is that of the tensor which was last drawn, whatever moved it since."""
+def _axes(words: str) -> Iterator[tuple[str, str]]:
+    """The axes that words say, each with its op, and the indices behind a name."""
+    yield from ((match[1], match[2]) for match in _OVER.finditer(words.replace("−", "-")))
+    yield from (("getitem", match[1]) for match in _INDEXED.finditer(words))
+
+
+def _bare(op: Op) -> str:
+    return op.attrs.get("1", "").strip("()").rstrip(",")
+
+
+def _indexed(text: str) -> list[int]:
+    """The axes that an index is of, those behind an ellipsis from the end."""
+    first, _, last = ([*filter(None, part.split(", "))] for part in text.partition("..."))
+    return [*range(len(first)), *range(-len(last), 0)]
+
+
+def _is_seen(graph: Graph, op: Op, axis: int, shown: Set[int], words: str = "") -> bool:
+    """Whether an axis that an op is over is that of the tensor last drawn, or named in words, whatever moved it since."""
     value, is_turned = op.inputs[0], False
     while (made := graph.values[value].producer) is not None and made not in shown and _moves(graph.ops[made]):
+        if (name := graph.variable(graph.ops[made])) and name in _PARTS.split(words):
+            break
         before = graph.values[graph.ops[made].inputs[0]]
         if _elements(before.shape) != _elements(graph.values[value].shape):
             break  # a part or several times it, which a line says

@@ -224,6 +224,29 @@ def test_an_axis_of_another_shape_than_what_is_drawn_is_not_said(said: str, mean
         assert "says an axis that is another" in fault
 
 
+def test_an_index_of_another_shape_than_what_is_drawn_is_not_written() -> None:
+    class Skewed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked, self.found = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def skewed(self, scores: torch.Tensor) -> torch.Tensor:
+            return nn.functional.pad(scores, (1, 0)).flatten(1)[..., 4:].unflatten(1, (4, 4))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            asked, found = self.asked(x), self.found(x)
+            scores = (asked @ found.mT + self.skewed(asked @ x.mT)) / 4
+            return scores.masked_fill(mask, -2).softmax(-1) @ x
+
+    view = make_view(record(Skewed(), torch.zeros(2, 4, 8), torch.zeros(4, 4, dtype=torch.bool)))
+    layout = paper(view)
+    said = [word.text for figure in layout.nodes for word in figure.words]
+    assert any("(asked @ foundᵀ + (·)) / 4" in text for text in said), said
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, r"\(·\)", "(·)[..., 4:]"))
+    assert "says an axis that is another" in fault
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
