@@ -86,8 +86,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         taking = [*own, *(view.graph.ops[made] for made in {*near} if made is not None)]
         for name, at in _axes(words):
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
-            axes = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
-            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in axes) for op in over):
+            numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
+            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in over):
                 yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
@@ -130,7 +130,7 @@ def _indexed(text: str) -> list[int]:
 
 
 def _is_seen(graph: Graph, op: Op, axis: int, shown: Set[int], words: str = "") -> bool:
-    """Whether an axis that an op is over is that of the tensor last drawn, or named in words, whatever moved it since."""
+    """Whether an axis that an op is over is that of the tensor last drawn or named in words, behind all moves."""
     value, is_turned = op.inputs[0], False
     while (made := graph.values[value].producer) is not None and made not in shown and _moves(graph.ops[made]):
         if (name := graph.variable(graph.ops[made])) and name in _PARTS.split(words):
