@@ -206,7 +206,7 @@ class _FormulaWriter:
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
 
     def _seen(self, value: int, reader: Op) -> Sequence[int | str]:
-        """The shape of a tensor as its text has it, which does not say how it is reshaped; empty if axes changed places."""
+        """The shape of a tensor as its text has it, which says no reshaping; empty if axes changed places."""
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
         is_inner = self.graph.values[origin(self.graph, value)].producer in self.ops
