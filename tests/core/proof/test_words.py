@@ -247,6 +247,40 @@ def test_an_index_of_another_shape_than_what_is_drawn_is_not_written() -> None:
     assert "says an axis that is another" in fault
 
 
+class Growing(nn.Module):
+    """A block that adds its input to the first of its channels."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim, self.grow, self.gate = dim, nn.Linear(dim, dim + 2), nn.Linear(dim + 2, dim + 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        grown = self.grow(x)
+        grown = grown * self.gate(grown).sigmoid()
+        return torch.cat([grown[:, 0 : self.dim] + x, grown[:, self.dim :]], 1)
+
+
+def test_a_range_of_an_index_holds_that_of_each_layer_of_an_inset() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.less, self.more = Growing(30), nn.Linear(32, 20), nn.Linear(24, 40)
+            self.few = nn.Sequential(Growing(20), Growing(22))
+            self.many = nn.Sequential(Growing(40), Growing(42))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.many(self.more(self.few(self.less(self.first(x)))))
+
+    view = make_view(record(Net(), torch.zeros(2, 30)))
+    (inset,) = view.insets
+    assert [edge.part for edge in inset.view.edges if edge.part] == ["[:, 0:20…42]", "[:, 20…42:]"]
+    assert faults(view, paper(view)) == ()
+    edges = tuple(replace(edge, part=edge.part.replace("20…", "30…")) for edge in inset.view.edges)
+    wrong = replace(view, insets=(replace(inset, view=replace(inset.view, edges=edges)),))
+    said = [fault for fault in faults(wrong, paper(wrong)) if "leaves out" in fault]
+    assert said == [f"“[:, {it}]” in A leaves out “[:, {out}]”" for it, out in (("0:30…42", "0:20"), ("30…42:", "20:"))]
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
