@@ -189,7 +189,9 @@ class Labels:
             is_whole = "settings" in self.show
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
-            what = numbered or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
+            what = numbered or summary(
+                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=node.repeat
+            )
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:

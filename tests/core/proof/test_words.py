@@ -281,6 +281,34 @@ def test_a_range_of_an_index_holds_that_of_each_layer_of_an_inset() -> None:
     assert said == [f"“[:, {it}]” in A leaves out “[:, {out}]”" for it, out in (("0:30…42", "0:20"), ("30…42:", "20:"))]
 
 
+def test_a_list_of_windows_is_of_each_turn_of_what_is_around() -> None:
+    class Residual(nn.Module):
+        def __init__(self, kernel: int) -> None:
+            super().__init__()
+            self.layers = nn.Sequential()
+            for _ in range(2):
+                self.layers.extend([nn.BatchNorm1d(8), nn.ReLU(), nn.Conv1d(8, 8, kernel, padding="same")])
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return x + self.layers(x)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv1d(3, 8, 1)
+            self.residuals = nn.Sequential(*(Residual(kernel) for kernel in (5, 5, 3, 3)))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.residuals(self.first(x))
+
+    view = make_view(record(Net(), torch.zeros(2, 3, 8)))
+    said = [words(view)(node) for node in view.nodes]
+    assert any("Conv1d 5 or 3 · 8→8 ×2" in text for text in said), said
+    assert Prover(view.graph, words).faults(view) == ()
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("5 or 3", "5, 3")).faults(view)
+    assert any("as of one turn" in fault.words for fault in lies)
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
