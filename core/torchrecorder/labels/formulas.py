@@ -178,7 +178,9 @@ class _FormulaWriter:
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
-            return self.of_op(op)
+            text, binds = self.of_op(op)
+            read = {*op.outputs}.intersection(at for it in self.ops for at in self.graph.ops[it].inputs)
+            return (f"{text}[{row.index}]", binds) if len(read) > 1 else (text, binds)  # `std_mean(x)[1]`
         first = origin(self.graph, value)
         if op is not None and op.id in self.ops and regroups(self.graph, op):  # an index behind it is of other axes
             return "…", _TIGHT

@@ -82,6 +82,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
+        for op in own:
+            used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
+            if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
+                yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
         near = [view.graph.values[at].producer for op in own for value in op.inputs for at in _way(view.graph, value)]
         taking = [*own, *(view.graph.ops[made] for made in {*near} if made is not None)]
         for name, at in _axes(words):

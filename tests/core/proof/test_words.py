@@ -309,6 +309,30 @@ def test_a_list_of_windows_is_of_each_turn_of_what_is_around() -> None:
     assert any("as of one turn" in fault.words for fault in lies)
 
 
+def test_outputs_of_an_op_that_are_not_told_apart_are_noticed() -> None:
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        deviation, mean = torch.std_mean(x, 2, keepdim=True)
+        return (x - mean) / deviation
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8 + i, 9 + i) for i in range(9))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = scaled(x)
+            for layer in self.layers:
+                x = layer(x).cumsum(-1).sin()
+            return x
+
+    view = make_view(record(Scaled(), torch.zeros(2, 3, 8)))
+    layout = paper(view)
+    assert any("x − std_mean(x" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, r"\)\[\d\]", ")"))
+    assert "does not tell the outputs of std_mean apart" in fault
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
