@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
+from torchrecorder.labels.op_words import OVER_AXES, axes_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import CREATING, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import CREATING, EXCHANGES, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -108,6 +109,10 @@ class _FormulaWriter:
         """By name the tensor that has it."""
 
     def of_op(self, op: Op) -> tuple[str, int]:
+        if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
+            return "…", _TIGHT
+        if op.name == "getitem" and not self._is_of_seen(op):
+            return "…", _TIGHT
         name, (given, named) = plain(op.name), self._arguments(op)
         if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
             return name, _TIGHT
@@ -173,7 +178,9 @@ class _FormulaWriter:
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
-            return self.of_op(op)
+            text, binds = self.of_op(op)
+            read = {*op.outputs}.intersection(at for it in self.ops for at in self.graph.ops[it].inputs)
+            return (f"{text}[{row.index}]", binds) if len(read) > 1 else (text, binds)  # `std_mean(x)[1]`
         first = origin(self.graph, value)
         if op is not None and op.id in self.ops and regroups(self.graph, op):  # an index behind it is of other axes
             return "…", _TIGHT
@@ -184,6 +191,8 @@ class _FormulaWriter:
             name = name or self.names.of(value, reader, self.base) or NAMELESS
             is_free = self._values.setdefault(name, first) == first
             return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
+        if is_taken and not self._is_of_seen(op):  # what a line brings
+            return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
         if self._is_turned(op):
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
@@ -197,6 +206,25 @@ class _FormulaWriter:
             return f"{self._held((text, binds), _TIGHT)}[{index}]", _TIGHT
         is_piece = op.name in PIECES and len(op.outputs) > 1
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
+
+    def _seen(self, value: int, reader: Op) -> Sequence[int | str]:
+        """The shape of a tensor as its text has it, which says no reshaping; empty if axes changed places."""
+        row = self.graph.values[value]
+        op = None if row.producer is None else self.graph.ops[row.producer]
+        is_inner = self.graph.values[origin(self.graph, value)].producer in self.ops
+        if op is None or not op.inputs or not (op.name in SHAPING or op.kind == "pass"):
+            return row.shape
+        if not is_inner and self.names.own(value, reader, self.base):
+            return row.shape
+        before = self._seen(op.inputs[0], reader)
+        return (*before[:-2], *before[:-3:-1]) if self._is_turned(op) else () if op.name in EXCHANGES else before
+
+    def _is_of_seen(self, op: Op) -> bool:
+        """Whether an index is of axes that the text of what it is of has there."""
+        shape, seen = self.graph.values[op.inputs[0]].shape, self._seen(op.inputs[0], op)
+        first, _, last = op.attrs.get("1", "").strip("()").partition("...")
+        n, m = (len([*filter(None, part.split(", "))]) for part in (first, last))
+        return seen[:n] == shape[:n] and seen[len(seen) - m :] == shape[len(shape) - m :]
 
     def _rounded_to(self, op: Op) -> str:
         """The dtype, if it makes integers of numbers that need not be any."""

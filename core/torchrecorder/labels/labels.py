@@ -131,7 +131,8 @@ class Labels:
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self._operands.names, op, node.spans, self._operands.said(whole or node, op))
+            others, seen = self._operands.said(whole or node, op), self._operands.seen(op)
+            label = op_label(self._operands.names, op, node.spans, others, seen)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
@@ -188,7 +189,9 @@ class Labels:
             is_whole = "settings" in self.show
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
-            what = numbered or summary(cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row)
+            what = numbered or summary(
+                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=node.repeat
+            )
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:

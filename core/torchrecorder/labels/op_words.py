@@ -24,7 +24,7 @@ _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width o
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
-_OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
+OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
 _OPPOSITE = {"+": "−", "−": "+"}
 
 
@@ -37,10 +37,16 @@ class Label(NamedTuple):
     """Whether it is drawn in a circle."""
 
 
-def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[int, str] | None = None) -> Label:
+def op_label(
+    known: Names,
+    op: Op,
+    spans: Sequence[Span] = (),
+    others: Mapping[int, str] | None = None,
+    seen: Sequence[int | str] | None = None,
+) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place.
 
-    `others` are the tensors that no line brings, by their position.
+    `others` are the tensors that no line brings, by their position, `seen` the shape that a line brings.
     """
     name = plain(op.name)
     if kinds := values_of(spans, ""):
@@ -78,7 +84,7 @@ def op_label(known: Names, op: Op, spans: Sequence[Span] = (), others: Mapping[i
     called, besides = in_two(called) if others else (called, "")
     details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
-    return Label(clean(f"{called} {_told(known.graph, op)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+    return Label(clean(f"{called} {axes_of(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
 def _root(number: float) -> str:
@@ -96,14 +102,21 @@ def in_two(words: str) -> tuple[str, str]:
     return name, names
 
 
-def _told(graph: Graph, op: Op) -> str:
-    """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them."""
+def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> str:
+    """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them.
+
+    No axes if they are others in the shape that a reader sees.
+    """
     first = op.attrs.get("1", "")
-    if op.name not in _OVER_AXES:
+    if op.name not in OVER_AXES:
         return first if plain(op.name) == "pow" else ""
-    given, n = op.attrs.get("dim", first), len(graph.values[op.inputs[0]].shape)
-    axes = re.findall(r"-?\d+", given) if n > 1 and _AXES.fullmatch(given) else []
-    return f"dim {', '.join(axes)}".replace("-", "−") if {int(axis) % n for axis in axes} - {n - 1} else ""
+    given, shape = op.attrs.get("dim", first), graph.values[op.inputs[0]].shape
+    axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []
+    numbers, n = [int(axis) for axis in axes], len(shape)
+    parts = [slice(at, None) if at < 0 else slice(at + 1) for at in numbers]
+    if not {at % n for at in numbers} - {n - 1} or (seen is not None and any(seen[it] != shape[it] for it in parts)):
+        return ""
+    return f"dim {', '.join(axes)}".replace("-", "−")
 
 
 def _grown(graph: Graph, op: Op) -> list[str]:

@@ -18,7 +18,7 @@ from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
-from torchrecorder.view.op_families import INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import EXCHANGES, INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
@@ -66,6 +66,18 @@ class Operands:
             known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
             words = {i: word for i, word in known.items() if word}
         return words if all(words.values()) and len(words) <= _MOST else {}
+
+    def seen(self, op: Op) -> Sequence[int | str]:
+        """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""
+        value, given = op.inputs[0] if op.inputs else -1, {value for node in self.view.nodes for value in node.values}
+        while value not in given and (made := self.graph.values[value].producer) is not None:
+            row = self.graph.ops[made]
+            if made in self._owners or not row.inputs or not (row.name in SHAPING or row.kind == "pass"):
+                break
+            if row.name in EXCHANGES:
+                return ()
+            value = row.inputs[0]
+        return self.graph.values[value].shape
 
     def masked(self, node: Node, op: Op) -> list[str]:
         """`masked` of an attention that gets a mask which no line brings."""

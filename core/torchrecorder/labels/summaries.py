@@ -38,12 +38,13 @@ def summary(
     like: str = "",
     whole: bool = False,
     in_a_row: bool = False,
+    per_turn: int = 1,
 ) -> str:
     """The class and the numbers that matter, or all; of what differs among layers that are drawn once, all values.
 
     If that is longer than the limit, of sizes that differ the least and greatest are written, or by how much they grow.
     `like` is the class of torch that has such settings, if it is another. Sizes of layers `in_a_row` are a way from one
-    to the next.
+    to the next. There may be several `per_turn` of what is around, whose values are not listed as theirs.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
@@ -61,11 +62,13 @@ def summary(
         for other in spans:  # a dilation is not said of the first, whose kernel is 1×1
             if other.name not in (span.name, "params"):
                 last = last.changed(other.name, [*dict.fromkeys(other.values)][-1])
-        facts = _with_span(facts, rule, last, span, in_a_row=in_a_row) if span.name != "params" else facts
+        facts = _with_span(facts, rule, last, span, per_turn, in_a_row=in_a_row) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
-        differing = {fact for span in sizes for fact in _with_span(usual, rule, args, span, in_a_row=in_a_row)}
+        differing = {
+            fact for span in sizes for fact in _with_span(usual, rule, args, span, per_turn, in_a_row=in_a_row)
+        }
         rest = [fact for fact in facts if fact in usual or fact not in differing]
         for i, fact in enumerate(facts):
             short = "" if "depthwise" in facts else fact if "–" in fact else _expansion(_WAY.findall(fact))
@@ -77,11 +80,13 @@ def summary(
 
 def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
-    step = " · stride " if ", " in first else " /"  # `3×3, 5×5 · stride 2`
+    step = " · stride " if re.search(", | or ", first) else " /"  # `3×3, 5×5 · stride 2`
     return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", step)
 
 
-def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, *, in_a_row: bool) -> list[str]:
+def _with_span(
+    facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, per_turn: int, *, in_a_row: bool
+) -> list[str]:
     """The facts of a layer with those of several in place of the one that a setting decides."""
     columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
     at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
@@ -89,6 +94,11 @@ def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Spa
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
         is_size = span.name == SIZES
+        n = len(span.values) // per_turn
+        is_other = per_turn > 1 < n and not is_size and span.values != span.values[:per_turn] * n  # in another turn
+        if is_other and span.name == "kernel_size":
+            changed[at] = side_by_side([*dict.fromkeys(columns[at])], " or ")
+            return changed
         changed[at] = _of_calls(columns[at], sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
         changed[at] = changed[at] or _expansion(columns[at])
     return changed

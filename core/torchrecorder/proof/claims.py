@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.parts import beyond_span
 from torchrecorder.view.model import boxes_around
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
     view = coverage.view
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
+        if "…" in edge.part and (cut := beyond_span(edge.part, _cuts(coverage, edge, others))):
+            yield f"“{edge.part}” in {letter or 'the picture'} leaves out “{cut}”"
         tail = view.nodes[edge.tail]
         for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
             edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)
@@ -151,6 +154,15 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
             what = "what it carries elsewhere"
         if what:
             yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
+
+
+def _cuts(coverage: Coverage, edge: Edge, others: Mapping[int, Sequence[int]]) -> Iterator[str]:
+    """The indices in code of what the head of an edge reads, in all turns and calls."""
+    facts, ops = coverage.facts, coverage.graph.ops
+    for op in (ops[at] for at in coverage.ops if ops[at].name == "getitem"):
+        if any(edge.head in coverage.nodes.get(reader, ()) for reader in facts.readers[op.outputs[0]]):
+            rows = (ops[at] for at in (op.id, *others.get(op.id, ())))
+            yield from (f"[{row.attrs.get('1', '').strip('()').rstrip(',')}]" for row in rows)
 
 
 def _least_wrong(view: View, shown: Sequence[tuple[Edge, Sequence[Sequence[int]]]], texts: Sequence[str]) -> str:

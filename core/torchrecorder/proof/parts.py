@@ -468,6 +468,12 @@ def _is_in_span(words: str, text: str) -> bool:
     return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
 
 
+def beyond_span(words: str, texts: Iterable[str]) -> str:
+    """The first index that is written as one such as `[:, :36…288]`, and that this does not hold."""
+    alike = (text for text in texts if _SPAN.sub("#", words) == _SPAN.sub("#", text))
+    return next((text for text in alike if not _is_in_span(words, text)), "")
+
+
 def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
     """By axis the stretch that an index takes."""
     indices = [index for index in text.strip("[]()").rstrip(",").split(", ") if index != "None"]

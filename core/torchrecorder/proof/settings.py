@@ -28,7 +28,7 @@ _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
-_WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
+_WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
 """A number and what it leads to, also in `8→8→16`."""
 _BETWEEN = re.compile(r"\b(\d+)(?:–(\d+))?→(\d+)(?:–(\d+))?(?= |$)")
@@ -69,7 +69,10 @@ class SettingsProof:
                 said = _LAYER.split(f" · {words(node)}")[1:]
                 is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
-                    yield from (Fault("settings", f"“{text}”: {it}", node.calls) for it in _untrue(text, works, odd))
+                    yield from (
+                        Fault("settings", f"“{text}”: {it}", node.calls)
+                        for it in _untrue(text, works, odd, node.repeat)
+                    )
 
     def _drawn_for(self, coverage: Coverage, node: Node, again: Mapping[int, Sequence[int]]) -> set[int]:
         """All ops that a node stands for."""
@@ -157,8 +160,11 @@ def _one(text: str) -> str:
     return parts[0] if len({*parts}) == 1 else "×".join(parts)
 
 
-def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str, str]]) -> Iterator[str]:
-    """`odd` are those in calls that have other layers, at places of their own: they may be said."""
+def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str, str]], per_turn: int) -> Iterator[str]:
+    """`odd` are those in calls that have other layers, at places of their own: they may be said.
+
+    Of several `per_turn` of what is around, a list would be of one turn, which all turns must then be as.
+    """
     if any(work.keys() != works[0].keys() for work in works):
         return
     grown = re.search(r"\b(expansion|reduction) (\d+)", words)
@@ -177,6 +183,11 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         known = {*true, *(work.get(name, "") for work in odd), "…"}
         is_so = {*said} <= known and ({*true} <= {*said} or "…" in said)
         is_listed = "…" not in said and len(said) > 1 and len(every) <= _FEW and name != "channels"
+        is_other = 1 < per_turn < len(every) and any(every[i] != every[i % per_turn] for i in range(len(every)))
+        is_or = is_other and name == "kernel" and re.search(r"\d or \d", words) is not None
+        is_listed &= not is_or
+        if is_other and name == "kernel" and not is_or and "…" not in said and len(said) > 1:
+            yield f"{name} {', '.join(said)} as of one turn, and turns differ"
         is_way = name == "channels" and re.search(r"→\d+→", words) is not None
         if (is_listed or is_way) and not odd:  # one after another
             is_so = said == every

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from math import isclose
+from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.facts import MOVES
@@ -32,6 +32,11 @@ _NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
+_TURNS = frozenset(
+    "permute transpose t T mT H mH adjoint swapaxes swapdims movedim moveaxis as_strided".split()  # noqa: SIM905
+)
+"""Ops that put axes elsewhere."""
+_INDEXED = re.compile(r"(?<=[\w)])\[([^\[\]]+)\]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -77,6 +82,17 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
+        for op in own:
+            used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
+            if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
+                yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
+        near = [view.graph.values[at].producer for op in own for value in op.inputs for at in _way(view.graph, value)]
+        taking = [*own, *(view.graph.ops[made] for made in {*near} if made is not None)]
+        for name, at in _axes(words):
+            over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
+            numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
+            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in over):
+                yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
@@ -99,6 +115,41 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if is_alone and not ends.isdisjoint(op.id for op in behind):
             yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _axes(words: str) -> Iterator[tuple[str, str]]:
+    """The axes that words say, each with its op, and the indices behind a name."""
+    yield from ((match[1], match[2]) for match in _OVER.finditer(words.replace("−", "-")))
+    yield from (("getitem", match[1]) for match in _INDEXED.finditer(words))
+
+
+def _bare(op: Op) -> str:
+    return op.attrs.get("1", "").strip("()").rstrip(",")
+
+
+def _indexed(text: str) -> list[int]:
+    """The axes that an index is of, those behind an ellipsis from the end."""
+    first, _, last = ([*filter(None, part.split(", "))] for part in text.partition("..."))
+    return [*range(len(first)), *range(-len(last), 0)]
+
+
+def _is_seen(graph: Graph, op: Op, axis: int, shown: Set[int], words: str = "") -> bool:
+    """Whether an axis that an op is over is that of the tensor last drawn or named in words, behind all moves."""
+    value, is_turned = op.inputs[0], False
+    while (made := graph.values[value].producer) is not None and made not in shown and _moves(graph.ops[made]):
+        if (name := graph.variable(graph.ops[made])) and name in _PARTS.split(words):
+            break
+        before = graph.values[graph.ops[made].inputs[0]]
+        if _elements(before.shape) != _elements(graph.values[value].shape):
+            break  # a part or several times it, which a line says
+        value, is_turned = before.id, is_turned or graph.ops[made].name in _TURNS
+    first, last = (graph.values[at].shape for at in (value, op.inputs[0]))
+    is_there = -len(first) <= axis < len(first) and first[axis] == last[axis]
+    return is_there and not is_turned and _elements(first[:axis]) == _elements(last[:axis])
+
+
+def _elements(shape: Sequence[int | str]) -> int:
+    return prod(size for size in shape if isinstance(size, int))
 
 
 def _shown(view: View, inside: Mapping[int, Sequence[Op]]) -> Iterator[int]:

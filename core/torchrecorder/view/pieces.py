@@ -406,7 +406,9 @@ def _span(turns: Sequence[str]) -> str:
     if len({*map(_pattern, turns)}) > 1:
         return ""
     numbers = zip(*map(_NUMBER.findall, turns), strict=True)
-    spans = iter([of[0] if len({*of}) == 1 else f"{of[0]}…{of[-1]}" for of in numbers])
+    ends = [(of, min(of, key=int), max(of, key=int)) for of in numbers]
+    # they may shrink from turn to turn, or be in no order
+    spans = iter([a if a == b else f"{b}…{a}" if (of[0], of[-1]) == (b, a) else f"{a}…{b}" for of, a, b in ends])
     return _NUMBER.sub(lambda _: next(spans), turns[0])
 
 

@@ -92,6 +92,16 @@ def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
     assert drawn(often).count("q[:, 1]") == 1  # another one in each turn has no index
 
 
+def test_two_outputs_of_an_op_are_told_apart() -> None:
+    def scaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        deviation, mean = torch.std_mean(q, dim=1, keepdim=True)
+        return (q - mean) / deviation
+
+    graph = capture(Computing(scaled).eval(), (torch.ones(1, 3, 4),))
+    ops = [op.id for op in graph.ops if op.call == 0]
+    assert formula(Names(graph), ops, ops[-1], 160) == "(q − std_mean(q, dim=1)[1]) / std_mean(q, dim=1)[0]"
+
+
 def test_a_formula_that_is_too_long_is_not_written() -> None:
     graph = capture(Computing(lambda q, k, v: q + k).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]

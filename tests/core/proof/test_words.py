@@ -196,6 +196,143 @@ def test_the_axes_of_a_mean_are_said_and_proved() -> None:
     assert "says an axis" in fault
 
 
+@pytest.mark.parametrize(
+    ("said", "mean"),
+    [
+        ("mean", lambda x: x.unflatten(1, (-1, 2)).mean(2)),
+        ("mean", lambda x: x.permute(0, 2, 3, 1).mean(1)),
+        ("mean dim 1", lambda x: x.flatten(2).mean(1)),
+        ("mean dim −2", lambda x: x.unflatten(1, (-1, 2)).mean(-2)),
+    ],
+)
+def test_an_axis_of_another_shape_than_what_is_drawn_is_not_said(said: str, mean: Any) -> None:
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(3, 8, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return mean(self.first(x)).cumsum(-1)
+
+    view = make_view(record(Pooled(), torch.zeros(2, 3, 4, 5)))
+    layout = paper(view)
+    assert said in [word.text for figure in layout.nodes for word in figure.words]
+    assert faults(view, layout) == ()
+    if said == "mean":
+        axis = next(op.attrs["1"] for op in view.graph.ops if op.name == "mean")
+        (fault,) = faults(view, written(layout, "^mean$", f"mean dim {axis}"))
+        assert "says an axis that is another" in fault
+
+
+def test_an_index_of_another_shape_than_what_is_drawn_is_not_written() -> None:
+    class Skewed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked, self.found = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def skewed(self, scores: torch.Tensor) -> torch.Tensor:
+            return nn.functional.pad(scores, (1, 0)).flatten(1)[..., 4:].unflatten(1, (4, 4))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
+            asked, found = self.asked(x), self.found(x)
+            scores = (asked @ found.mT + self.skewed(asked @ x.mT)) / 4
+            return scores.masked_fill(mask, -2).softmax(-1) @ x
+
+    view = make_view(record(Skewed(), torch.zeros(2, 4, 8), torch.zeros(4, 4, dtype=torch.bool)))
+    layout = paper(view)
+    said = [word.text for figure in layout.nodes for word in figure.words]
+    assert any("(asked @ foundᵀ + (·)) / 4" in text for text in said), said
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, r"\(·\)", "(·)[..., 4:]"))
+    assert "says an axis that is another" in fault
+
+
+class Growing(nn.Module):
+    """A block that adds its input to the first of its channels."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim, self.grow, self.gate = dim, nn.Linear(dim, dim + 2), nn.Linear(dim + 2, dim + 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        grown = self.grow(x)
+        grown = grown * self.gate(grown).sigmoid()
+        return torch.cat([grown[:, 0 : self.dim] + x, grown[:, self.dim :]], 1)
+
+
+def test_a_range_of_an_index_holds_that_of_each_layer_of_an_inset() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.less, self.more = Growing(30), nn.Linear(32, 20), nn.Linear(24, 40)
+            self.few = nn.Sequential(Growing(20), Growing(22))
+            self.many = nn.Sequential(Growing(40), Growing(42))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.many(self.more(self.few(self.less(self.first(x)))))
+
+    view = make_view(record(Net(), torch.zeros(2, 30)))
+    (inset,) = view.insets
+    assert [edge.part for edge in inset.view.edges if edge.part] == ["[:, 0:20…42]", "[:, 20…42:]"]
+    assert faults(view, paper(view)) == ()
+    edges = tuple(replace(edge, part=edge.part.replace("20…", "30…")) for edge in inset.view.edges)
+    wrong = replace(view, insets=(replace(inset, view=replace(inset.view, edges=edges)),))
+    said = [fault for fault in faults(wrong, paper(wrong)) if "leaves out" in fault]
+    assert said == [f"“[:, {it}]” in A leaves out “[:, {out}]”" for it, out in (("0:30…42", "0:20"), ("30…42:", "20:"))]
+
+
+def test_a_list_of_windows_is_of_each_turn_of_what_is_around() -> None:
+    class Residual(nn.Module):
+        def __init__(self, kernel: int) -> None:
+            super().__init__()
+            self.layers = nn.Sequential()
+            for _ in range(2):
+                self.layers.extend([nn.BatchNorm1d(8), nn.ReLU(), nn.Conv1d(8, 8, kernel, padding="same")])
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return x + self.layers(x)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv1d(3, 8, 1)
+            self.residuals = nn.Sequential(*(Residual(kernel) for kernel in (5, 5, 3, 3)))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.residuals(self.first(x))
+
+    view = make_view(record(Net(), torch.zeros(2, 3, 8)))
+    said = [words(view)(node) for node in view.nodes]
+    assert any("Conv1d 5 or 3 · 8→8 ×2" in text for text in said), said
+    assert Prover(view.graph, words).faults(view) == ()
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("5 or 3", "5, 3")).faults(view)
+    assert any("as of one turn" in fault.words for fault in lies)
+
+
+def test_outputs_of_an_op_that_are_not_told_apart_are_noticed() -> None:
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        deviation, mean = torch.std_mean(x, 2, keepdim=True)
+        return (x - mean) / deviation
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8 + i, 9 + i) for i in range(9))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = scaled(x)
+            for layer in self.layers:
+                x = layer(x).cumsum(-1).sin()
+            return x
+
+    view = make_view(record(Scaled(), torch.zeros(2, 3, 8)))
+    layout = paper(view)
+    assert any("x − std_mean(x" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    (fault,) = faults(view, written(layout, r"\)\[\d\]", ")"))
+    assert "does not tell the outputs of std_mean apart" in fault
+
+
 def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
