@@ -230,8 +230,8 @@ def test_an_index_of_another_shape_than_what_is_drawn_is_not_written() -> None:
             super().__init__()
             self.asked, self.found = nn.Linear(8, 8), nn.Linear(8, 8)
 
-        def skewed(self, scores: torch.Tensor) -> torch.Tensor:
-            return nn.functional.pad(scores, (1, 0)).flatten(1)[..., 4:].unflatten(1, (4, 4))
+        def skewed(self, scores: torch.Tensor) -> Any:
+            return torch.unflatten(nn.functional.pad(scores, (1, 0)).flatten(1)[..., 4:], 1, (4, 4))
 
         def forward(self, x: torch.Tensor, mask: torch.Tensor) -> Any:
             asked, found = self.asked(x), self.found(x)
