@@ -69,8 +69,8 @@ class Operands:
 
     def seen(self, op: Op) -> Sequence[int | str]:
         """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""
-        value, given = op.inputs[0] if op.inputs else -1, {value for node in self.view.nodes for value in node.values}
-        while value not in given and (made := self.graph.values[value].producer) is not None:
+        value = op.inputs[0] if op.inputs else -1
+        while value not in self._drawn and (made := self.graph.values[value].producer) is not None:
             row = self.graph.ops[made]
             if made in self._owners or not row.inputs or not (row.name in SHAPING or row.kind == "pass"):
                 break
@@ -138,6 +138,11 @@ class Operands:
         for other in self.graph.ops if carried else ():
             if (other.source, other.offset) == (op.source, op.offset):
                 yield from (i for i, value in enumerate(other.inputs) if value in carried)
+
+    @cached_property
+    def _drawn(self) -> set[int]:
+        """The values that nodes bring, give or are of."""
+        return {value for node in self.view.nodes for value in node.values}
 
     @cached_property
     def _edges(self) -> dict[int, list[Edge]]:
