@@ -294,7 +294,7 @@ class PianoScribe(nn.Module):
         return {"struck": struck, "let_go": let_go, "held": held, "force": self.force_head(self.force_reader(sound))}
 
     def forward(self, sound: Tensor, held: Tensor, force: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """What was heard, and the loss, given which keys are held (batch, frames, keys) and how hard they were struck.
+        """The notes heard, and the loss, given which keys are held (batch, frames, keys) and how hard they were struck.
 
         A key is struck at a frame if it is held there and was not before, and let go at the first where it is not.
         """
@@ -327,7 +327,7 @@ class ChainReader(nn.Module):
 
 
 class BindingForecast(nn.Module):
-    """How well a drug binds to a protein, from the letters that both are written with."""
+    """The strength with which a drug binds to a protein, from the letters that both are written with."""
 
     def __init__(
         self, drug_letters: int = 40, protein_letters: int = 25, letter_dim: int = 32, filters: int = 16,
@@ -348,7 +348,7 @@ class BindingForecast(nn.Module):
         return bound.topk(count).indices
 
     def bind(self, drug: Tensor, protein: Tensor) -> Tensor:
-        """How well pairs of vectors bind (batch)."""
+        """The affinity of pairs of vectors (batch)."""
         x = torch.cat([drug, protein], dim=1)
         for depth, layer in enumerate(self.hidden):
             x = F.relu(layer(x))
@@ -357,7 +357,7 @@ class BindingForecast(nn.Module):
         return self.strength(x).flatten()
 
     def forward(self, drugs: Tensor, proteins: Tensor) -> Tensor:
-        """How well each drug binds to its protein (batch)."""
+        """The affinity of each drug to its protein (batch)."""
         return self.bind(self.drug(drugs), self.protein(proteins))
 
 
@@ -437,7 +437,7 @@ class DistanceAttention(nn.Module):
         return self.projections[name](x).unflatten(2, (self.n_heads, -1)).transpose(1, 2)
 
     def distance_scores(self, asked: Tensor) -> Tensor:
-        """What the distance alone says of each pair (batch, heads, events, events)."""
+        """The scores of distance alone, of each pair (batch, heads, events, events)."""
         count = asked.size(2)
         scores = asked @ self.by_distance[:, -count:].mT  # the last column is that of no distance
         return F.pad(scores, (1, 0)).flatten(2)[..., count:].unflatten(2, (count, count))

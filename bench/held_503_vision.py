@@ -42,7 +42,7 @@ class Lens(NamedTuple):
     gain: Tensor
 
     def look(self, image: Tensor) -> Tensor:
-        """What the cells see of an image (batch, channels, cells, cells)."""
+        """The view that the cells have of an image (batch, channels, cells, cells)."""
         return self.gain * (self.rows @ image @ self.columns.mT)
 
     def project(self, patch: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ class PatientPainter(nn.Module):
         self.paper = nn.Parameter(torch.zeros(channels, 1, 1))
 
     def stroke(self, painter: Tensor) -> Tensor:
-        """What is added to the canvas."""
+        """The patch that is added to the canvas."""
         return self.paint_lens(painter).project(self.to_patch(painter))
 
     @torch.no_grad()
@@ -161,7 +161,7 @@ class Tone(NamedTuple):
         return cls(mean, torch.sqrt(variance + eps))
 
     def distance(self, other: Tone) -> Tensor:
-        """How unlike two tones are."""
+        """The distance of two tones."""
         return F.mse_loss(self.mean, other.mean) + F.mse_loss(self.deviation, other.deviation)
 
 
@@ -192,7 +192,7 @@ class PictureEncoder(nn.Module):
 
 
 class PictureDecoder(nn.Sequential):
-    """A picture out of its deepest features. There is no norm, as that would take away the style."""
+    """A decoder of the deepest features to a picture, without norms, which would remove the style."""
 
     def __init__(self, widths: Sequence[int]) -> None:
         layers = list[nn.Module]()
@@ -417,7 +417,7 @@ class EdgeHead(nn.Module):
 
 
 class SpanHead(nn.Module):
-    """How well each span fits what happens in a video, by two measures."""
+    """The fit of each span to what happens in a video, by two measures."""
 
     def __init__(self, sampler: SpanSampler, channels: int, n_points: int, wide: int, narrow: int, depth: int) -> None:
         super().__init__()
@@ -451,7 +451,7 @@ class MomentFinder(nn.Module):
         self.spans = SpanHead(self.sampler, channels, n_points, wide, narrow, depth)
 
     def scores(self, begin: Tensor, end: Tensor, fit: Tensor) -> Tensor:
-        """How likely it is that something happens in exactly this span (batch, lengths, times)."""
+        """The chance that something happens in exactly this span (batch, lengths, times)."""
         longest = fit.size(2)
         end_of = F.pad(end, (0, longest - 1)).unfold(1, longest, 1).transpose(1, 2)
         return begin.unsqueeze(1) * end_of * fit.prod(dim=1) * self.sampler.possible
@@ -477,7 +477,7 @@ class SteepUnits(nn.Module):
 
 
 class NumberCurve(nn.Module):
-    """What one number adds to the logits, by a net that sees nothing else."""
+    """The share of one number in the logits, by a net that sees nothing else."""
 
     def __init__(self, n_out: int, n_units: int, widths: Sequence[int], dropout: float, steep: bool) -> None:
         super().__init__()
@@ -493,7 +493,7 @@ class NumberCurve(nn.Module):
 
 
 class KindEffect(nn.Embedding):
-    """What a kind adds to the logits."""
+    """The share of a kind in the logits."""
 
     def __init__(self, n_kinds: int, n_out: int) -> None:
         super().__init__(n_kinds, n_out)
@@ -517,7 +517,7 @@ class AdditiveRisk(nn.Module):
         self.register_buffer("usual", torch.zeros(len(steep) + len(kinds), n_risks))
 
     def effects(self, numbers: Tensor, kinds: Tensor) -> Tensor:
-        """What each column adds (batch, columns, risks)."""
+        """The share of each column (batch, columns, risks)."""
         of_numbers = [curve(column) for curve, column in zip(self.curves, numbers.unbind(dim=1), strict=True)]
         of_kinds = [effect(column) for effect, column in zip(self.kinds, kinds.unbind(dim=1), strict=True)]
         return torch.stack(of_numbers + of_kinds, dim=1)
