@@ -86,9 +86,11 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
             if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
                 yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
-        near = [view.graph.values[at].producer for op in own for value in op.inputs for at in _way(view.graph, value)]
-        taking = [*own, *(view.graph.ops[made] for made in {*near} if made is not None)]
-        for name, at in _axes(words):
+        axes_said = [*_axes(words)]
+        reads = [value for op in own for value in op.inputs] if axes_said else []  # few words say any
+        near = {view.graph.values[at].producer for value in reads for at in _way(view.graph, value)}
+        taking = [*own, *(view.graph.ops[made] for made in near if made is not None)]
+        for name, at in axes_said:
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
             numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
             if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in over):
