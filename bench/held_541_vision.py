@@ -163,7 +163,7 @@ class MannerEncoder(nn.Module):
         return self.mean(hidden), self.log_variance(hidden)
 
 
-class ChunkPolicy(nn.Module):
+class ChunkPlanner(nn.Module):
     """The next actions of a robot, a whole chunk at once, learned from demonstrations of people who differ."""
 
     def __init__(
@@ -553,7 +553,7 @@ def _mazes() -> Tensor:
 NETS = [
     Entry(
         "own/action_chunking_transformer",
-        ChunkPolicy,
+        ChunkPlanner,
         given(numbers(2, 14), lambda: torch.rand(2, 2, 3, 64, 64), numbers(2, 12, 14), lambda: _ends(12, 12, 9)),
     ),
     Entry(
