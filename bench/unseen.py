@@ -50,6 +50,8 @@ from bench import (  # noqa: E402
     held_467_vision,
     held_503_sequences,
     held_503_vision,
+    held_541_sequences,
+    held_541_vision,
     held_sequences,
     held_vision,
 )
@@ -228,6 +230,8 @@ NETS = [
     *held_467_sequences.NETS,
     *held_503_vision.NETS,
     *held_503_sequences.NETS,
+    *held_541_vision.NETS,
+    *held_541_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
