@@ -211,11 +211,26 @@ class PartsProof:
         return [-1 if size == 1 else kept.pop(0) for size in shape]
 
     def _are_each(self, tail: Node, head: Node) -> bool:
-        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
+        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings.
+
+        Or each of the calls that are drawn side by side does.
+        """
+        if head.kind == "call" and head.repeat > 1 and len(tail.values) == head.repeat:
+            columns = [
+                {*self._given_to(part.calls[i] for part in (head, *head.parts) if part.calls)}
+                for i in range(head.repeat)
+            ]
+            taken = [column.intersection(tail.values) for column in columns]
+            return all(len(of) == 1 for of in taken) and {*tail.values} == set[int]().union(*taken)
         read = [{*self._read[tensor][head.id]} for tensor in tail.values if head.id in self._read.get(tensor, {})]
         (around, outer) = ([*boxes_around(self.view.boxes, node.box)] for node in (head, tail))
         n = next((box.repeat for box in around if box not in outer and box.repeat > 1), 0)
         return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
+
+    def _given_to(self, calls: Iterable[int]) -> Iterator[int]:
+        """The tensors whose parts, or all of which, ops in calls read."""
+        for op in map(self.graph.ops.__getitem__, self.facts.ops_of(calls)):
+            yield from (way[0] for way in map(self._way, op.inputs) if way is not None)
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
         """Whether words are the name of an argument that a layer gets from a node, or the state of one of torch's."""

@@ -211,6 +211,29 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
             )
 
 
+def of_sums(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of ops that are drawn as one sum: lines have to bring all of its terms, and only the last gives one."""
+    graph, itself = coverage.graph, range(len(coverage.graph.values))
+    entered = {value for node in coverage.view.nodes for value in node.values}
+    for node in (it for it in coverage.view.nodes if it.kind == "op" and len(it.ops) > 1 and not it.parts):
+        *before, last = rows = [graph.ops[op] for op in node.ops]
+        between = {value for op in before for value in op.outputs}
+        terms = [value for op in rows for value in op.inputs if value not in between]
+        for i, value in enumerate(terms):
+            while value not in entered and (made := graph.values[value].producer) is not None:
+                if coverage.nodes.get(made) or not coverage.facts.is_move(graph.ops[made], itself):
+                    break
+                value = graph.ops[made].inputs[0]
+            terms[i] = value
+        makers = ((it, graph.values[it].producer) for it in terms)
+        drawn = {it for it, made in makers if it in entered or coverage.nodes.get(-1 if made is None else made)}
+        is_sum = all(op.name.strip("_") == "add" and not op.attrs for op in rows)
+        if not is_sum or len(drawn) != len(rows) + 1 or _heads(coverage, between, {*node.ops}):
+            yield Fault(
+                "flow", f"{last.name} at {last.source} is drawn with others as no sum is", coverage.around(node)
+            )
+
+
 def _heads(coverage: Coverage, values: Iterable[int], inside: Set[int]) -> set[tuple[str, int]]:
     """The drawn ops that read some values, as they are or through what is not drawn, and as which argument."""
     pending, seen, heads = [*values], set[int](), set[tuple[str, int]]()

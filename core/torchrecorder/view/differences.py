@@ -219,7 +219,8 @@ class _Differences:
 
     def _in_turns(self, edge: Edge, view: View, turns: Sequence[Sequence[_Turn]]) -> Edge:
         """The edge with what it is in other turns of the boxes that both ends are in, or that it leads into."""
-        tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
+        ends = edge.tail, edge.head
+        tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in ends)
         around = next((box for box in tail if box in head), None) or next(iter(view.boxes), None)
         parts = (view.nodes[edge.head], *view.nodes[edge.head].parts)
         readers = dict.fromkeys(op for part in parts for op in self._visible.facts.ops_of(part))
@@ -241,7 +242,16 @@ class _Differences:
                 edge = replace(edge, is_first=edge.is_first or bool({*sources} - {self._source(edge.value)}))
                 if len({*sources}) == len(sources) > 1 and {*sources} <= brought:
                     edge = replace(edge, part=edge.part or _EACH, elsewhere=(*edge.elsewhere, (edge.value, *read)))
-        return edge
+        is_each = len(view.nodes[edge.tail].values) > 1 and self._is_one_each(*(view.nodes[at] for at in ends))
+        return replace(edge, part=edge.part or _EACH) if is_each else edge
+
+    def _is_one_each(self, tail: Node, head: Node) -> bool:
+        """Whether each of the calls that are drawn side by side reads another one of the tensors that a node brings."""
+        parts, read = head.parts or (head,), list[set[int]]()
+        for calls in zip(*(part.calls for part in parts if part.calls), strict=True) if head.repeat > 1 else ():
+            ops = (self.graph.ops[op] for call in calls for op in self.tree.all_ops_of(call))
+            read.append({self._source(value) for op in ops for value in op.inputs}.intersection(tail.values))
+        return all(len(of) == 1 for of in read) and len(read) == len(tail.values) == len(set[int]().union(*read))
 
     def _elsewhere(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
         """A value and those that it was moved from, each with those at its place that have other shapes."""
