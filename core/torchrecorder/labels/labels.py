@@ -138,7 +138,8 @@ class Labels:
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
-            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), work)
+            row = times(node.repeat, node.repetition)
+            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), row, work)
             return Label(label.name, " · ".join(filter(None, said)), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"

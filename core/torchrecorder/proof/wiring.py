@@ -196,16 +196,18 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
     returned = {value for values in graph.outputs.values() for value in values}
     things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
     for thing in (thing for thing in things if thing.repetition == "parallel" and thing.repeat > 1):
-        inside, step = {*facts.ops_of(thing.calls)}, len(thing.calls) // thing.repeat
-        columns = [facts.ops_of(thing.calls[at : at + step]) for at in range(0, len(thing.calls), step)]
+        step = len(thing.calls) // thing.repeat
+        starts = range(0, len(thing.calls), step or 1)
+        columns = [[*facts.ops_of(thing.calls[at : at + step])] for at in starts] or [[op] for op in thing.ops]
+        inside = {op for column in columns for op in column}
         given = [[value for op in column for value in graph.ops[op].outputs] for column in columns]
         are_read = [any({*facts.readers[it]} - inside or it in returned for it in values) for values in given]
         if any(are_read) != all(are_read):
-            path = graph.calls[thing.calls[step * are_read.index(False)]].module
+            path = graph.calls[graph.ops[columns[are_read.index(False)][0]].call].module
             yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
         heads = [_heads(coverage, values, inside) for values in given]
         if any(of != heads[0] for of in heads):
-            path = graph.calls[thing.calls[0]].module
+            path = graph.calls[graph.ops[columns[0][0]].call].module
             yield Fault(
                 "flow", f"other things read what {path} gives than what others give that it is for", thing.calls
             )
@@ -215,7 +217,7 @@ def of_sums(coverage: Coverage) -> Iterator[Fault]:
     """Faults of ops that are drawn as one sum: lines have to bring all of its terms, and only the last gives one."""
     graph, itself = coverage.graph, range(len(coverage.graph.values))
     entered = {value for node in coverage.view.nodes for value in node.values}
-    for node in (it for it in coverage.view.nodes if it.kind == "op" and len(it.ops) > 1 and not it.parts):
+    for node in (it for it in coverage.view.nodes if it.kind == "op" and len(it.ops) > it.repeat and not it.parts):
         *before, last = rows = [graph.ops[op] for op in node.ops]
         between = {value for op in before for value in op.outputs}
         terms = [value for op in rows for value in op.inputs if value not in between]

@@ -44,6 +44,20 @@ class Clicks(nn.Module):
         return found
 
 
+class Routed(nn.Module):
+    """Rows of one weight for the parts of a sequence, as experts of a mixture are."""
+
+    def __init__(self, n: int = 4) -> None:
+        super().__init__()
+        self.weight, self.end = nn.Parameter(torch.ones(n, 6, 8)), nn.Linear(6, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = x.split([2, 1, 3, 2])
+        given = [nn.functional.linear(part, self.weight[i]) for i, part in enumerate(parts)]
+        found: Tensor = self.end(torch.cat(given))
+        return found
+
+
 class Scales(nn.Module):
     """Pools of growing sizes, each with a layer: columns that no node has room for."""
 
@@ -295,6 +309,7 @@ FOLDED = (
         lambda: Clicks(**CLICKS),
         given(lambda: {name: torch.zeros(2, dtype=torch.int64) for name in CLICKS}),
     ),
+    Entry("routed", Routed, given(numbers(8, 8))),
     Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
     Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),
     Entry("annotated", Annotated, given(numbers(1, 5, 16))),

@@ -156,6 +156,15 @@ def test_columns_of_which_each_has_an_input_of_its_own_are_one_node() -> None:
     assert not view.weakened
 
 
+def test_experts_that_are_rows_of_one_weight_are_one_node() -> None:
+    view = proved(recorded("routed"))
+    assert words(view) == ["linear | 8→6 · 4 in parallel", "cat", "end | Linear 6→2"]
+    assert view.edges[0].part == "one each"
+    assert not view.weakened
+    silent = tuple(replace(edge, part="") for edge in view.edges)
+    assert any("one to each" in fault.words for fault in faults(replace(view, edges=silent)))
+
+
 def test_columns_of_several_shapes_say_none_behind_them() -> None:
     def columns(*sizes: int) -> View:
         net = Net()

@@ -11,6 +11,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, Repetition
 from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import WEIGHTED
 from torchrecorder.view.tree import counted
 
 
@@ -42,7 +43,9 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
     done: set[int] = set()
     for group in _columns(draft, facts):
         ids = {node.id for column in group for node in column}
-        if not done.isdisjoint(ids) or not any(node.kind == "call" for node in group[0]):
+        sorts = {_sort(draft, facts, node) for node in group[0] if node.kind == "op"}
+        is_layer = len(group[0]) == 1 and not sorts.isdisjoint(WEIGHTED)  # one expert a row of a weight
+        if not done.isdisjoint(ids) or not (is_layer or any(node.kind == "call" for node in group[0])):
             continue
         calls = [[node.calls[0] for node in column if node.calls] for column in group]
         names = {draft.graph.calls[call].module for column in calls for call in column}
