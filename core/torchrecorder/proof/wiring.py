@@ -213,6 +213,20 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
             )
 
 
+def of_outlets(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of turns of a row, of which others than the last give something to the outside, in silence or not all."""
+    graph, returned = coverage.graph, {value for values in coverage.graph.outputs.values() for value in values}
+    for box in (it for it in coverage.view.boxes if it.around and it.repetition == "series" and it.repeat > 1):
+        turns = {op: of[box.id] for op, of in coverage.turns.items() if box.id in of}
+        given = {op: [it for it in graph.ops[op].outputs if not coverage.facts.is_side[it]] for op in turns}
+        giving = {
+            turns[op] for op, its in given.items() if _heads(coverage, its, {*turns}) or returned.intersection(its)
+        }
+        said = [word for word in box.differs if "outputs" in word]
+        if (giving - {box.repeat - 1} and not said) or (f"outputs ×{box.repeat}" in said and len(giving) < box.repeat):
+            yield Fault("counts", f"{len(giving)} of {box.repeat} turns of box {box.id} give something", box.calls)
+
+
 def of_sums(coverage: Coverage) -> Iterator[Fault]:
     """Faults of ops that are drawn as one sum: lines have to bring all of its terms, and only the last gives one."""
     graph, itself = coverage.graph, range(len(coverage.graph.values))

@@ -259,6 +259,32 @@ def test_sums_between_which_something_reads_are_not_one() -> None:
     assert any("as no sum is" in fault.words for fault in faults(replace(view, nodes=nodes)))
 
 
+# --- turns that each give something
+
+
+class Residuals(nn.Module):
+    """Quantizers in a row: each reads what those before it have left over, and all that they found is one."""
+
+    def __init__(self, n: int = 5) -> None:
+        super().__init__()
+        self.layers, self.end = nn.ModuleList(nn.Linear(4, 4) for _ in range(n)), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = []
+        for layer in self.layers:
+            found.append(layer(x).round())
+            x = x - found[-1]
+        return self.end(torch.stack(found)) * x.sum()  # type: ignore[no-any-return]
+
+
+def test_turns_that_all_give_to_one_thing_behind_them_are_one_box() -> None:
+    view = proved(capture(Residuals(), (torch.zeros(2, 4),)))
+    _, box = view.boxes
+    assert (box.repeat, box.differs, view.weakened) == (5, ("outputs ×5",), ())
+    silent = tuple(replace(it, differs=()) for it in view.boxes)
+    assert any("turns of box 1 give" in fault.words for fault in faults(replace(view, boxes=silent)))
+
+
 # --- lists that are used together
 
 

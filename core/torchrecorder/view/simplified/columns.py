@@ -181,7 +181,13 @@ def _going_on(draft: Draft, two: Sequence[Node], drawn: Mapping[int, int]) -> se
 
 
 def box_turns(
-    draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series", *, is_row: bool = False
+    draft: Draft,
+    stretch: Sequence[Node],
+    period: int,
+    repetition: Repetition = "series",
+    *,
+    is_row: bool = False,
+    differs: tuple[str, ...] = (),
 ) -> None:
     """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
 
@@ -193,7 +199,8 @@ def box_turns(
     calls = tuple(call for part in parts for call in part.calls)
     ops = tuple(op for part in parts for op in part.own_ops)
     n_turns = len(stretch) // period
-    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, len(calls) // n_turns, repetition, around=True, ops=ops)
+    home, n_calls = stretch[0].box, len(calls) // n_turns
+    box = Box(max(draft.boxes) + 1, home, calls, n_calls, repetition, differs, around=True, ops=ops)
     draft.boxes[box.id] = box
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}
