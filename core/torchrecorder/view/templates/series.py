@@ -227,8 +227,8 @@ class _Turns:
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
             is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
-            # of turns that all give something, a layer needs the turn before: else they are columns
-            is_more = is_more and not (self._leading_out(turns, 0) and self.are_beside([*chain(*turns)], period))
+            if is_more and self._leading_out(turns, 0):  # a few are clearer one by one, and columns are no turns
+                is_more = len(turns) >= tuning.MIN_TURNS and not self.are_beside([*chain(*turns)], period)
             if is_more and self._is_of_lists(turns):
                 best = period, len(turns)
         return best
