@@ -52,7 +52,7 @@ class Routed(nn.Module):
         self.weight, self.end = nn.Parameter(torch.ones(n, 6, 8)), nn.Linear(6, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        parts = x.split([2, 1, 3, 2])
+        parts = torch.split(x, [2, 1, 3, 2])
         given = [nn.functional.linear(part, self.weight[i]) for i, part in enumerate(parts)]
         found: Tensor = self.end(torch.cat(given))
         return found
