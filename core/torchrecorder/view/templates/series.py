@@ -227,7 +227,7 @@ class _Turns:
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
             is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
-            if is_more and self._leading_out(turns, 0):  # a few are clearer one by one, and columns are no turns
+            if is_more and self._leading_out(turns, 0):  # few are drawn one by one, and columns are not turns
                 is_more = len(turns) >= tuning.MIN_TURNS and not self.are_beside([*chain(*turns)], period)
             if is_more and self._is_of_lists(turns):
                 best = period, len(turns)
