@@ -39,7 +39,6 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
 
     A row is enough if they are turns of a loop that calls one layer and takes several things for it.
     """
-    _merge_entries(draft, facts)
     done: set[int] = set()
     for group in _columns(draft, facts):
         ids = {node.id for column in group for node in column}
@@ -64,7 +63,7 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
             draft.merge([node.id for column in group for node in column], whole)
 
 
-def _merge_entries(draft: Draft, facts: Facts) -> None:
+def merge_entries(draft: Draft, facts: Facts) -> None:
     """Draw the tensors of one argument as one, if only the first layers of equal columns read them, each its own."""
     rows: dict[str, list[Node]] = {}
     for node in (node for node in draft.nodes.values() if node.kind == "input"):
@@ -72,11 +71,8 @@ def _merge_entries(draft: Draft, facts: Facts) -> None:
     for name, nodes in rows.items():
         heads = [[draft.nodes[head] for head in draft.heads[node.id]] for node in nodes]
         is_each = all(it.calls and _is_plain(draft, it) and len(draft.tails[it.id]) == 1 for row in heads for it in row)
-        if (
-            len(nodes) > tuning.ROW
-            and is_each
-            and len({tuple(_end(draft, facts, it) for it in row) for row in heads}) == 1
-        ):
+        ends = {tuple(_end(draft, facts, it) for it in row) for row in heads}
+        if len(nodes) > tuning.ROW and is_each and len(ends) == 1 and () not in ends:
             values = tuple(value for node in nodes for value in node.values)
             draft.merge([node.id for node in nodes], replace(nodes[0], name=name, values=values))
 
