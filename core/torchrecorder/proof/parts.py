@@ -134,7 +134,7 @@ class PartsProof:
         words = "" if words == _PAIRS else words
         if not is_end and (words == _EACH if not are_each else not words):
             yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
-        words = "" if are_each else words
+        words = "" if are_each and (words == _EACH or head.repeat == 1) else words
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         if not words and not is_end and self._are_several(tail, head):
