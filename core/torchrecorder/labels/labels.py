@@ -133,10 +133,13 @@ class Labels:
             op = self.graph.ops[node.op]
             others, seen = self._operands.said(whole or node, op), self._operands.seen(op)
             label = op_label(self._operands.names, op, node.spans, others, seen)
+            if label.is_sign and node.ops[1:] and sum(edge.head == node.id for edge in self.view.edges) == 1:
+                label = Label(f"{label.name} all {len(node.ops) + 1}")  # one line brings what many layers give
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if weight := self._weight_of(node, op):  # `attn.in_proj_weight`, `linear 8→24`
                 label = Label(clean(weight, MAX_NAME), f"{label.name} {label.line}".strip())
-            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), work)
+            row = times(node.repeat, node.repetition)
+            said = (label.line, *self._operands.masked(whole or node, op), *self._tied(node), row, work)
             return Label(label.name, " · ".join(filter(None, said)), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
@@ -463,7 +466,10 @@ class Labels:
         shape = ", ".join(shapes) if len(shapes) <= _NAMED else ""
         facts = [shape, *node.differs]
         if len(node.values) > 1:
-            default, facts = f"{default}s", [f"{len(node.values)} tensors", shape]
+            keys = [path.removeprefix(f"{name}.") for path, at in self.graph.inputs.items() if at in node.values]
+            is_named = len(", ".join(keys)) < MAX_LINE and not any(re.search(r"[\d.]", key) for key in keys)
+            many = ", ".join(keys) if node.kind == "input" and keys and is_named else f"{len(node.values)} tensors"
+            default, facts = f"{default}s", [many, shape]
         return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
 
     def _repeated(self, text: str, thing: Box | Node) -> list[str]:

@@ -123,14 +123,15 @@ def _expansion(texts: Sequence[str]) -> str:
     >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
     ('expansion 4', '32–416→16–256')
     """
-    if not texts or not all(re.fullmatch(r"\d+→\d+", text) for text in texts):
+    mark = "×" if all("×" in text for text in texts) else "→"  # of tables
+    if not texts or not all(re.fullmatch(rf"\d+{mark}\d+", text) for text in texts):
         return ""
-    before, after = zip(*(map(int, text.split("→")) for text in texts), strict=True)
-    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
+    before, after = zip(*(map(int, text.split(mark)) for text in texts), strict=True)
+    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))) if mark == "→" else ():
         times = {b / a for a, b in zip(*ways, strict=True) if a}
         if len(times) == 1 and (n := times.pop()) > 1 and n.is_integer():
             return f"{word} {n:.0f}"
-    return "→".join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
+    return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
 def setting(span: Span) -> str:

@@ -20,7 +20,16 @@ from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.settings import SettingsProof, Words
 from torchrecorder.proof.skips import SkipProof
 from torchrecorder.proof.variants import Variants
-from torchrecorder.proof.wiring import Wiring, of_columns, of_entrances, of_last_turns, of_results, of_turns
+from torchrecorder.proof.wiring import (
+    Wiring,
+    of_columns,
+    of_entrances,
+    of_last_turns,
+    of_outlets,
+    of_results,
+    of_sums,
+    of_turns,
+)
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -116,6 +125,7 @@ class Prover:
             faults += FlowProof(coverage).faults()
             faults += (*PartsProof(coverage).faults(), *SkipProof(coverage).faults())
             faults += (*of_turns(coverage), *of_results(coverage), *of_columns(coverage), *of_last_turns(coverage))
+            faults += (*of_sums(coverage), *of_outlets(coverage))
             faults += coverage.faults
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
             faults += of_entrances(coverage, inset.calls)

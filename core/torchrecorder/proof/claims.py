@@ -34,7 +34,7 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
     for box in view.boxes:
         yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
-        if node.kind == "call":
+        if node.kind == "call" or node.repeat > 1:
             yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
     yield from _shapes(coverage, letter, layout, calls)
     yield from _arguments(view, letter, layout)
@@ -68,7 +68,7 @@ def _words_of(layout: Layout, between: str = " ") -> dict[str, str]:
 def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if not words:
         return
-    where = graph.calls[thing.calls[0]].module or "the model"
+    where = next((graph.calls[call].module for call in thing.calls), "") or "the model"
     times = [int(match[1] or match[2]) for match in _TIMES.finditer(words)]
     if thing.repeat > 1 and thing.repeat not in times:
         yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"

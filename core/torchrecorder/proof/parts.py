@@ -134,7 +134,7 @@ class PartsProof:
         words = "" if words == _PAIRS else words
         if not is_end and (words == _EACH if not are_each else not words):
             yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
-        words = "" if are_each else words
+        words = "" if are_each and (words == _EACH or head.repeat == 1) else words
         if not is_end and not words and self._is_later_output(tail, head, tensors):
             yield Fault("flow", f"{name} carries an output beside others, and does not say which", calls)
         if not words and not is_end and self._are_several(tail, head):
@@ -211,11 +211,33 @@ class PartsProof:
         return [-1 if size == 1 else kept.pop(0) for size in shape]
 
     def _are_each(self, tail: Node, head: Node) -> bool:
-        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
+        """Whether each turn of a box around the head alone reads another one of several tensors that a node brings.
+
+        Or each of what is drawn side by side does, or another one of the pieces that a tensor is cut into.
+        """
+        columns = self._columns(head) if head.repetition == "parallel" and head.repeat > 1 else []
+        taken = [{*self._one_of_many(tail, ways, len(columns))} for ways in columns]
+        if columns and all(len(of) == 1 for of in taken) and len(set[object]().union(*taken)) == len(columns):
+            return True
         read = [{*self._read[tensor][head.id]} for tensor in tail.values if head.id in self._read.get(tensor, {})]
         (around, outer) = ([*boxes_around(self.view.boxes, node.box)] for node in (head, tail))
         n = next((box.repeat for box in around if box not in outer and box.repeat > 1), 0)
         return len(read) == n > 1 and all(len(turns) == 1 for turns in read) and len(set[_Turn]().union(*read)) == n
+
+    def _columns(self, head: Node) -> list[list[tuple[int, _Path]]]:
+        """For each of what is drawn side by side the ways to what it reads."""
+        rows = zip(*(part.calls for part in head.parts or (head,) if part.calls), strict=True)
+        columns = [[*self.facts.ops_of(row)] for row in rows] or [[op] for op in head.ops]
+        read = ([self._way(value) for op in ops for value in self.graph.ops[op].inputs] for ops in columns)
+        return [[way for way in ways if way is not None] for ways in read]
+
+    def _one_of_many(self, tail: Node, ways: Iterable[tuple[int, _Path]], n: int) -> Iterator[object]:
+        """Which ones of so many tensors of a node, or of so many pieces of one, ways lead to."""
+        for tensor, path in ways:
+            if tensor in tail.values and len(tail.values) == n:
+                yield tensor
+            elif path and self._tail(tensor) == tail.id and len(self.graph.ops[path[0][0]].outputs) == n:
+                yield path[0]
 
     def _is_argument(self, words: str, tail: int, head: Node) -> bool:
         """Whether words are the name of an argument that a layer gets from a node, or the state of one of torch's."""

@@ -26,7 +26,7 @@ _PLACES = {
 }
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
-_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear)(?: |$))")
+_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
@@ -68,6 +68,7 @@ class SettingsProof:
                     continue
                 said = _LAYER.split(f" · {words(node)}")[1:]
                 is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
+                said = [re.sub(r"(\d)×(?=\d)", r"\1→", text) if "Embedding" in text else text for text in said]
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
                     yield from (
                         Fault("settings", f"“{text}”: {it}", node.calls)
@@ -141,6 +142,8 @@ class SettingsProof:
             is_known = len(shapes) == 2 and len(shapes[0]) >= len(shapes[1]) - 1 > 0
             if is_known and re.fullmatch(r"linear|conv(_transpose)?\dd", op.name):
                 yield self._settings(op, *shapes)
+            elif op.name == "embedding" and len(shapes) == 2:
+                yield {"channels": "→".join(map(str, shapes[1]))}
 
     def _settings(self, op: Op, data: Sequence[int | str], weight: Sequence[int | str]) -> dict[str, str]:
         if op.name == "linear":

@@ -20,7 +20,7 @@ from torchrecorder.proof.facts import SIGNS, Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
-_SENTENCE = re.compile(r"(?:(\d+|first|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*|(.*) computed in .*)")
+_SENTENCE = re.compile(r"(?:(\d+|first|every 2nd|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*|(.*) computed in .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
@@ -57,9 +57,17 @@ class _Sentence(NamedTuple):
 
     def of_others(self, n: int) -> _Sentence:
         """`first with pool`, if the one that is drawn has it, says that the others of `n` calls have none."""
-        is_turned = self.places == (0,) and not self.less and not self.counted
-        rest = self._replace(n=n - 1, less=self.more, more=self.less, places=tuple(range(1, n)))
-        return rest if is_turned else self
+        is_turned = (self.places == (0,) or self.is_by_turns) and not self.less and not self.counted
+        places = tuple(place for place in range(n) if place not in self.places)
+        return self._replace(n=len(places), less=self.more, more=self.less, places=places) if is_turned else self
+
+    def placed(self, n: int) -> _Sentence:
+        """The sentence for `n` calls, where `every 2nd` is the 2nd, 4th and so on."""
+        return self._replace(n=n // 2, places=tuple(range(1, n, 2))) if self.is_by_turns else self
+
+    @property
+    def is_by_turns(self) -> bool:
+        return self.text.startswith("every 2nd ")
 
 
 class Variants:
@@ -90,6 +98,7 @@ class Variants:
                 here = range(coverage.root, self.facts.end[coverage.root])
                 others = (other for call in thing.calls for other in again.get(call, ()) if other in here)
                 calls = [*{self.graph.calls[call].module: call for call in (*thing.calls, *others)}.values()]
+                said = [it.placed(len(calls)) for it in said]
                 wrong = self._wrong(thing, drawn, calls, said)
                 if wrong and self._wrong(thing, drawn, calls, [it.of_others(len(calls)) for it in said]):
                     words = f"“{wrong}” is not so of {self.graph.calls[thing.calls[0]].module}"

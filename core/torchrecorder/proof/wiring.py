@@ -196,18 +196,57 @@ def of_columns(coverage: Coverage) -> Iterator[Fault]:
     returned = {value for values in graph.outputs.values() for value in values}
     things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
     for thing in (thing for thing in things if thing.repetition == "parallel" and thing.repeat > 1):
-        inside, step = {*facts.ops_of(thing.calls)}, len(thing.calls) // thing.repeat
-        columns = [facts.ops_of(thing.calls[at : at + step]) for at in range(0, len(thing.calls), step)]
+        step = len(thing.calls) // thing.repeat
+        starts = range(0, len(thing.calls), step or 1)
+        columns = [[*facts.ops_of(thing.calls[at : at + step])] for at in starts] or [[op] for op in thing.ops]
+        inside = {op for column in columns for op in column}
         given = [[value for op in column for value in graph.ops[op].outputs] for column in columns]
         are_read = [any({*facts.readers[it]} - inside or it in returned for it in values) for values in given]
         if any(are_read) != all(are_read):
-            path = graph.calls[thing.calls[step * are_read.index(False)]].module
+            path = graph.calls[graph.ops[columns[are_read.index(False)][0]].call].module
             yield Fault("flow", f"nothing reads what {path} gives, which is drawn with others", thing.calls)
         heads = [_heads(coverage, values, inside) for values in given]
         if any(of != heads[0] for of in heads):
-            path = graph.calls[thing.calls[0]].module
+            path = graph.calls[graph.ops[columns[0][0]].call].module
             yield Fault(
                 "flow", f"other things read what {path} gives than what others give that it is for", thing.calls
+            )
+
+
+def of_outlets(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of turns of a row, of which others than the last give something to the outside, in silence or not all."""
+    graph, returned = coverage.graph, {value for values in coverage.graph.outputs.values() for value in values}
+    for box in (it for it in coverage.view.boxes if it.around and it.repetition == "series" and it.repeat > 1):
+        turns = {op: of[box.id] for op, of in coverage.turns.items() if box.id in of}
+        given = {op: [it for it in graph.ops[op].outputs if not coverage.facts.is_side[it]] for op in turns}
+        giving = {
+            turns[op] for op, its in given.items() if _heads(coverage, its, {*turns}) or returned.intersection(its)
+        }
+        said = [word for word in box.differs if "outputs" in word]
+        if (giving - {box.repeat - 1} and not said) or (f"outputs ×{box.repeat}" in said and len(giving) < box.repeat):
+            yield Fault("counts", f"{len(giving)} of {box.repeat} turns of box {box.id} give something", box.calls)
+
+
+def of_sums(coverage: Coverage) -> Iterator[Fault]:
+    """Faults of ops that are drawn as one sum: lines have to bring all of its terms, and only the last gives one."""
+    graph, itself = coverage.graph, range(len(coverage.graph.values))
+    entered = {value for node in coverage.view.nodes for value in node.values}
+    for node in (it for it in coverage.view.nodes if it.kind == "op" and len(it.ops) > it.repeat and not it.parts):
+        *before, last = rows = [graph.ops[op] for op in node.ops]
+        between = {value for op in before for value in op.outputs}
+        terms = [value for op in rows for value in op.inputs if value not in between]
+        for i, value in enumerate(terms):
+            while value not in entered and (made := graph.values[value].producer) is not None:
+                if coverage.nodes.get(made) or not coverage.facts.is_move(graph.ops[made], itself):
+                    break
+                value = graph.ops[made].inputs[0]
+            terms[i] = value
+        makers = ((it, graph.values[it].producer) for it in terms)
+        drawn = {it for it, made in makers if it in entered or coverage.nodes.get(-1 if made is None else made)}
+        is_sum = all(op.name.strip("_") == "add" and not op.attrs for op in rows)
+        if not is_sum or len(drawn) != len(rows) + 1 or _heads(coverage, between, {*node.ops}):
+            yield Fault(
+                "flow", f"{last.name} at {last.source} is drawn with others as no sum is", coverage.around(node)
             )
 
 

@@ -22,13 +22,13 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers masked expansion reduction first then N t pruned weight_norm spectral_norm dim
+    param tensors kinds numbers masked expansion reduction first then N t all every pruned weight_norm spectral_norm dim
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
 _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
-_NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
-"""What is written in quotes, signs that stand at names, and insets, of which another room judges."""
+_NO_WORDS = re.compile(r"'[^']*'|\b\d+(?:st|nd|rd|th)\b|[ᵀ²³¹⁻]|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
+"""What is written in quotes, signs that stand at names, places, and insets, of which another room judges."""
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
@@ -115,7 +115,9 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
-        if is_alone and not ends.isdisjoint(op.id for op in behind):
+        if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
+            yield f"“{words}” at {key} adds another number of things"
+        if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 

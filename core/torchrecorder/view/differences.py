@@ -84,6 +84,7 @@ class _Differences:
             edges = edges_with_parts(shown, self._visible, partial(self._alike, shown.boxes, turns))
             if any(len(these) > 1 for these in turns) or any(len(node.values) > 1 for node in shown.nodes):
                 edges = tuple(self._in_turns(edge, shown, turns) for edge in edges)
+            edges = tuple(self._with_each(edge, shown) for edge in edges)
             boxes = tuple(self._of_turns(box, turns[box.id]) for box in shown.boxes)
             done[letter] = replace(shown, nodes=tuple(nodes), edges=edges, boxes=boxes)
             for node in (node for node in nodes if node.inset):
@@ -242,6 +243,36 @@ class _Differences:
                 if len({*sources}) == len(sources) > 1 and {*sources} <= brought:
                     edge = replace(edge, part=edge.part or _EACH, elsewhere=(*edge.elsewhere, (edge.value, *read)))
         return edge
+
+    def _with_each(self, edge: Edge, view: View) -> Edge:
+        """The edge with words if each of what is drawn side by side reads another one of the tensors, or pieces."""
+        tail, head, ops = view.nodes[edge.tail], view.nodes[edge.head], self.graph.ops
+        if head.repetition != "parallel" or head.repeat < 2 or edge.part:
+            return edge
+        calls = [*zip(*(part.calls for part in head.parts or (head,) if part.calls), strict=True)]
+        columns = [[op for call in row for op in self.tree.all_ops_of(call)] for row in calls] or [
+            [op] for op in head.ops
+        ]
+        read = [{*self._taken_of(tail, [it for op in own for it in ops[op].inputs], head.repeat)} for own in columns]
+        taken = set[int]().union(*read)
+        is_whole = taken == {*tail.values} or {*map(self._source, taken)} == {self._source(edge.value)}
+        is_each = is_whole and all(len(of) == 1 for of in read) and len(taken) == len(read)
+        return replace(edge, part=_EACH) if is_each else edge
+
+    def _taken_of(self, tail: Node, values: Iterable[int], n: int) -> Iterator[int]:
+        """The tensors of a node of so many, or pieces of one thing that is cut into so many, that values are."""
+        for value in values:
+            while value not in tail.values or len(tail.values) != n:
+                made = self.graph.values[value].producer
+                handed = None if made is None else self._visible.handed[made]
+                if made is None or handed is None:
+                    break
+                if len(self.graph.ops[made].outputs) == n:
+                    yield value
+                    break
+                value = handed
+            else:
+                yield value
 
     def _elsewhere(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
         """A value and those that it was moved from, each with those at its place that have other shapes."""

@@ -129,7 +129,8 @@ class Node:
     @property
     def repeat(self) -> int:
         """The N of `×N`."""
-        return max(len(self.calls), 1) if self.kind == "call" else 1
+        is_row = self.kind == "op" and self.repetition == "parallel"
+        return max(len(self.calls), 1) if self.kind == "call" else len(self.ops) if is_row else 1
 
     @property
     def own_ops(self) -> tuple[int, ...]:

@@ -28,6 +28,36 @@ class Fields(nn.Module):
         return found
 
 
+class Clicks(nn.Module):
+    """A table with a field a name, each of which has two embeddings."""
+
+    def __init__(self, **fields: int) -> None:
+        super().__init__()
+        self.first = nn.ModuleDict({name: nn.Embedding(count, 1) for name, count in fields.items()})
+        self.second = nn.ModuleDict({name: nn.Embedding(count, 8) for name, count in fields.items()})
+        self.deep = nn.Linear(8 * len(fields), 1)
+
+    def forward(self, click: dict[str, Tensor]) -> Tensor:
+        one = sum(effect(click[name]) for name, effect in self.first.items())
+        two = torch.cat([table(click[name]) for name, table in self.second.items()], 1)
+        found: Tensor = self.deep(two) + one
+        return found
+
+
+class Routed(nn.Module):
+    """Rows of one weight for the parts of a sequence, as experts of a mixture are."""
+
+    def __init__(self, n: int = 4) -> None:
+        super().__init__()
+        self.weight, self.end = nn.Parameter(torch.ones(n, 6, 8)), nn.Linear(6, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = torch.split(x, [2, 1, 3, 2])
+        given = [nn.functional.linear(part, self.weight[i]) for i, part in enumerate(parts)]
+        found: Tensor = self.end(torch.cat(given))
+        return found
+
+
 class Scales(nn.Module):
     """Pools of growing sizes, each with a layer: columns that no node has room for."""
 
@@ -266,12 +296,20 @@ class Aligning(nn.Module):
         return moved
 
 
+CLICKS = {"page": 9, "reader": 4, "device": 7, "hour": 24}
+
 FOLDED = (
     Entry("aligned", Aligned, given(numbers(2, 3, 4, 8))),
     Entry("ends", Ends, given(numbers(5, 4), ones(2, 3, dtype=torch.int64))),
     Entry("streams", Streams, given(numbers(2, 4))),
     Entry("kinds", Kinds, given(numbers(2, 4), ones(1, 3, dtype=torch.int64))),
     Entry("fields", Fields, given(ones(2, 6, dtype=torch.int64))),
+    Entry(
+        "clicks",
+        lambda: Clicks(**CLICKS),
+        given(lambda: {name: torch.zeros(2, dtype=torch.int64) for name in CLICKS}),
+    ),
+    Entry("routed", Routed, given(numbers(8, 8))),
     Entry("scales", Scales, given(numbers(1, 3, 16, 16))),
     Entry("neighbours", Neighbours, given(numbers(5, 3), numbers(5, 2))),
     Entry("annotated", Annotated, given(numbers(1, 5, 16))),

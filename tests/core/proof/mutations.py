@@ -95,7 +95,8 @@ def left_out_unnamed(view: View) -> View | None:
 
 
 def series_one_less(view: View) -> View | None:
-    return _of_several(view, lambda node: replace(node, calls=node.calls[:-1]))
+    """One call less, or one op less of those side by side."""
+    return _of_several(view, lambda node: replace(node, calls=node.calls[:-1], ops=node.ops[: len(node.calls) - 1]))
 
 
 def series_one_more(view: View) -> View | None:

@@ -14,6 +14,7 @@ from torch import nn
 from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
 from tests.core.recording.nets import record
+from tests.core.view.templates.test_choice import formulas
 from tests.core.view.test_differences import staged
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import words
@@ -95,6 +96,14 @@ def test_a_number_that_is_changed_is_noticed(
     changed = written(layout, pattern, other)
     assert changed != layout, "the pattern is not in the picture"
     assert any(words in fault for fault in faults(view, changed))
+
+
+def test_places_of_layers_are_no_names() -> None:
+    """A picture with `3rd` was drawn in a plainer way, since nothing is called rd."""
+    view = make_view(formulas("", "shift", ""))
+    nodes = (replace(node, differs=("1st, 3rd without roll",)) if node.differs else node for node in view.nodes)
+    view = replace(view, nodes=tuple(nodes))
+    assert not faults(view, paper(view))
 
 
 class Grouped(nn.Module):

@@ -21,6 +21,7 @@ from torchrecorder.graph.model import ParamCount
 from torchrecorder.labels.labels import Labels
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import USUAL, DrawingOptions
 from torchrecorder.view import View, Views, make_view
 
@@ -142,6 +143,28 @@ def test_columns_are_one_node_with_what_each_of_them_has() -> None:
     assert words(proved(recorded("fields")))[0] == "first | [:, 0 … 5] · Embedding 10×1 … 15×1 · 6 in parallel"
 
 
+def test_columns_of_which_each_has_an_input_of_its_own_are_one_node() -> None:
+    view = proved(recorded("clicks"))
+    given, *_ = view.nodes
+    assert Labels(view).node(given)[:2] == ("click", "page, reader, device, hour · N")
+    assert words(view)[:3] == [
+        "first | Embedding 9×1, 4×1, 7×1, 24×1 · 4 in parallel",
+        "+ all 4",
+        "second | Embedding 9×8, 4×8, 7×8, 24×8 · 4 in parallel",
+    ]
+    assert [edge.part for edge in view.edges if edge.tail == given.id] == ["one each"] * 2
+    assert not view.weakened
+
+
+def test_experts_that_are_rows_of_one_weight_are_one_node() -> None:
+    view = proved(recorded("routed"))
+    assert words(view) == ["linear | 8→6 · 4 in parallel", "cat", "end | Linear 6→2"]
+    assert view.edges[0].part == "one each"
+    assert not view.weakened
+    silent = tuple(replace(edge, part="") for edge in view.edges)
+    assert any("one to each" in fault.words for fault in faults(replace(view, edges=silent)))
+
+
 def test_columns_of_several_shapes_say_none_behind_them() -> None:
     def columns(*sizes: int) -> View:
         net = Net()
@@ -192,6 +215,74 @@ def test_of_columns_in_columns_the_outer_ones_are_drawn_as_one(n: int, boxed: in
     view = make_view(net.graph(net.layer("leave", "Linear", net.op("cat", *columns), params=8)))
     assert [box.repeat for box in view.boxes] == [1, boxed][: 1 + (n > 3)]
     assert not faults(view)
+
+
+# --- sums
+
+
+class Summed(nn.Module):
+    """Layers in a row, each of which has a share of the result, at one place of the code or at two."""
+
+    def __init__(self, *, together: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 8), nn.Linear(8, 4)])
+        self.shares = nn.ModuleList([nn.Linear(4, 2), nn.Linear(8, 2), nn.Linear(4, 2)])
+        self.together = together
+
+    def forward(self, x: Tensor) -> Tensor:
+        given = []
+        for layer, share in zip(self.layers, self.shares, strict=True):
+            x = layer(x).sin()
+            given.append(share(x.cos()))
+        if not self.together:
+            return (given[0] + given[1]).exp() + given[2]  # type: ignore[no-any-return]
+        total = given[0]
+        for other in given[1:]:
+            total = total + other
+        return total.exp()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("together", "sums"), [(True, [2]), (False, [1, 1])])
+def test_what_one_place_adds_up_is_one_sum(together: bool, sums: list[int]) -> None:
+    view = proved(capture(Summed(together=together), (torch.zeros(2, 4),)))
+    drawn = [node for node in view.nodes if "+" in Labels(view).node(node).name]
+    assert [len(node.own_ops) for node in drawn] == sums
+    assert [sum(edge.head == node.id for edge in view.edges) for node in drawn] == [n + 1 for n in sums]
+    assert not view.weakened
+
+
+def test_sums_between_which_something_reads_are_not_one() -> None:
+    view = proved(capture(Summed(together=False), (torch.zeros(2, 4),)))
+    first, last = (node for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "add")
+    as_one = replace(last, ops=(*first.own_ops, *last.own_ops))
+    nodes = tuple(as_one if node is last else node for node in view.nodes)
+    assert any("as no sum is" in fault.words for fault in faults(replace(view, nodes=nodes)))
+
+
+# --- turns that each give something
+
+
+class Residuals(nn.Module):
+    """Quantizers in a row: each reads what those before it have left over, and all that they found is one."""
+
+    def __init__(self, n: int = 5) -> None:
+        super().__init__()
+        self.layers, self.end = nn.ModuleList(nn.Linear(4, 4) for _ in range(n)), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = []
+        for layer in self.layers:
+            found.append(layer(x).round())
+            x = x - found[-1]
+        return self.end(torch.stack(found)) * x.sum()  # type: ignore[no-any-return]
+
+
+def test_turns_that_all_give_to_one_thing_behind_them_are_one_box() -> None:
+    view = proved(capture(Residuals(), (torch.zeros(2, 4),)))
+    _, box = view.boxes
+    assert (box.repeat, box.differs, view.weakened) == (5, ("outputs ×5",), ())
+    silent = tuple(replace(it, differs=()) for it in view.boxes)
+    assert any("turns of box 1 give" in fault.words for fault in faults(replace(view, boxes=silent)))
 
 
 # --- lists that are used together

@@ -11,6 +11,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, Repetition
 from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import WEIGHTED
 from torchrecorder.view.tree import counted
 
 
@@ -41,7 +42,9 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
     done: set[int] = set()
     for group in _columns(draft, facts):
         ids = {node.id for column in group for node in column}
-        if not done.isdisjoint(ids) or not any(node.kind == "call" for node in group[0]):
+        sorts = {_sort(draft, facts, node) for node in group[0] if node.kind == "op"}
+        is_layer = len(group[0]) == 1 and not sorts.isdisjoint(WEIGHTED)  # one expert a row of a weight
+        if not done.isdisjoint(ids) or not (is_layer or any(node.kind == "call" for node in group[0])):
             continue
         calls = [[node.calls[0] for node in column if node.calls] for column in group]
         names = {draft.graph.calls[call].module for column in calls for call in column}
@@ -58,6 +61,50 @@ def merge_columns(draft: Draft, facts: Facts) -> None:
         else:
             whole = replace(_whole(facts, group), repetition=repetition)
             draft.merge([node.id for column in group for node in column], whole)
+
+
+def merge_entries(draft: Draft, facts: Facts) -> None:
+    """Draw the tensors of one argument as one, if only the first layers of equal columns read them, each its own."""
+    rows: dict[str, list[Node]] = {}
+    for node in (node for node in draft.nodes.values() if node.kind == "input"):
+        rows.setdefault(node.name.partition(".")[0], []).append(node)
+    for name, nodes in rows.items():
+        heads = [[draft.nodes[head] for head in draft.heads[node.id]] for node in nodes]
+        is_each = all(it.calls and _is_plain(draft, it) and len(draft.tails[it.id]) == 1 for row in heads for it in row)
+        ends = {tuple(_end(draft, facts, it) for it in row) for row in heads}
+        if len(nodes) > tuning.ROW and is_each and len(ends) == 1 and () not in ends:
+            values = tuple(value for node in nodes for value in node.values)
+            draft.merge([node.id for node in nodes], replace(nodes[0], name=name, values=values))
+
+
+def _end(draft: Draft, facts: Facts, node: Node) -> Hashable:
+    """What columns that end with a node have alike."""
+    return node.box, frozenset(draft.heads[node.id]), *(_sort(draft, facts, part) for part in (node.parts or (node,)))
+
+
+def merge_sums(draft: Draft) -> None:
+    """Draw what one place of the code adds up, as a loop or `sum(…)` does, as one sum of what different nodes give."""
+    for node in [*draft.nodes.values()]:
+        run = [node] if node.id in draft.nodes and _place_of_sum(draft, node) else []
+        while run and len(heads := draft.heads[run[-1].id]) == 1:
+            below = draft.nodes[next(iter(heads))]
+            if _place_of_sum(draft, below) != _place_of_sum(draft, node):
+                break
+            run.append(below)
+        ids = [member.id for member in run]
+        terms = {tail for id_ in ids for tail in draft.tails[id_]}.difference(ids)
+        if len(ids) > 1 and len(terms) == len(ids) + 1:
+            draft.merge(ids, replace(run[-1], ops=tuple(op for member in run for op in member.own_ops)))
+
+
+def _place_of_sum(draft: Draft, node: Node) -> Hashable:
+    """The box and the place in the code of a node that adds two things; None if it is no such node."""
+    op = draft.graph.ops[node.op] if node.kind == "op" and node.op is not None and not node.parts else None
+    if op is None or op.source is None or plain(op.name) != "add" or op.attrs or not _is_plain(draft, node):
+        return None
+    if not len(draft.tails[node.id]) == len(op.inputs) == 2:  # an operand that no line brings is in the words
+        return None
+    return node.box, op.call, op.source, op.offset
 
 
 def _columns(draft: Draft, facts: Facts) -> Iterator[list[list[Node]]]:
@@ -130,7 +177,13 @@ def _going_on(draft: Draft, two: Sequence[Node], drawn: Mapping[int, int]) -> se
 
 
 def box_turns(
-    draft: Draft, stretch: Sequence[Node], period: int, repetition: Repetition = "series", *, is_row: bool = False
+    draft: Draft,
+    stretch: Sequence[Node],
+    period: int,
+    repetition: Repetition = "series",
+    *,
+    is_row: bool = False,
+    differs: tuple[str, ...] = (),
 ) -> None:
     """Put the first turn of a stretch into a box, and take the others out: the first gives what the last gave.
 
@@ -142,7 +195,8 @@ def box_turns(
     calls = tuple(call for part in parts for call in part.calls)
     ops = tuple(op for part in parts for op in part.own_ops)
     n_turns = len(stretch) // period
-    box = Box(max(draft.boxes) + 1, stretch[0].box, calls, len(calls) // n_turns, repetition, around=True, ops=ops)
+    home, n_calls = stretch[0].box, len(calls) // n_turns
+    box = Box(max(draft.boxes) + 1, home, calls, n_calls, repetition, differs, around=True, ops=ops)
     draft.boxes[box.id] = box
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     leaving = {drawn[node.id] for node in stretch[-period:] if not drawn.keys() >= draft.heads[node.id].keys()}

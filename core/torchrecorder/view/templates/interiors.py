@@ -20,6 +20,7 @@ from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
+from torchrecorder.view.simplified.columns import merge_columns, merge_entries, merge_sums
 from torchrecorder.view.simplified.merged import merge_single_boxes
 from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.templates.kinds import Kinds
@@ -91,6 +92,10 @@ class Interiors:
         draft = simplified(draft, self.visible, asked | {*boxes}, self._folding)
         fold_series(draft, self.kinds)
         fold_turns(draft, self.kinds)
+        if self.visible.options.fold and self.visible.contract and self.visible.marks is None:
+            merge_sums(draft)
+            merge_entries(draft, self.visible.facts)
+            merge_columns(draft, self.visible.facts)  # those that read one input now, or give one sum
         merge_single_boxes(draft, asked | {call})
         merge_lists(draft)
         draft.nodes = {id_: self._with_line(node) for id_, node in draft.nodes.items()}

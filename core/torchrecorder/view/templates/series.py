@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from torchrecorder.graph.model import Call, Graph
 from torchrecorder.view import tuning
@@ -190,7 +190,10 @@ def fold_turns(draft: Draft, kinds: Kinds) -> None:
                 stretches.append((nodes[at : at + period * times], period))
             at += period * times
     for stretch, period in stretches:
-        box_turns(draft, stretch, period, is_row=turns.are_beside(stretch, period))
+        n, inside = len(stretch) // period, {node.id for node in stretch}
+        gives = any(draft.heads[node.id].keys() - inside for node in stretch[:period])
+        is_row, differs = turns.are_beside(stretch, period), (f"outputs ×{n}",) if gives else ()
+        box_turns(draft, stretch, period, is_row=is_row, differs=differs)
 
 
 class _Turns:
@@ -224,6 +227,8 @@ class _Turns:
             while len(turns) > 1 and not self._is_series(turns):
                 turns.pop()
             is_more = len(turns) > 1 and period * len(turns) > best[0] * best[1]
+            if is_more and self._leading_out(turns, 0):  # few are drawn one by one, and columns are not turns
+                is_more = len(turns) >= tuning.MIN_TURNS and not self.are_beside([*chain(*turns)], period)
             if is_more and self._is_of_lists(turns):
                 best = period, len(turns)
         return best
@@ -297,13 +302,21 @@ class _Turns:
             sources = [(k, self.draft.nodes[tail]) for k, tail, at in reads if at is None]
             lists = {it.id: without_numbers(it.name) for _, it in sources if it.kind == "input" and it.name}
             around.append({(k, lists.get(it.id, it.id)) for k, it in sources})  # entries of one list are one
-            leads_out = any(head not in place for node in turn for head in self.draft.heads[node.id])
-            if leads_out and i < len(turns) - 1:
+            if i < len(turns) - 1 and self._leading_out(turns, i) != self._leading_out(turns, 0):
                 return False
+        if not self._leading_out(turns, 0) <= self._leading_out(turns, -1):
+            return False
         same_inside = all(edges == inner[0] for edges in inner)
         same_steps = all(steps == across[1] for steps in across[1:]) and {step for step, _, _ in across[1]} == {1}
         same_steps &= all(tail >= head for _, tail, head in across[1])  # an edge back that leads forwards is none
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
+
+    def _leading_out(self, turns: Sequence[Sequence[Node]], turn: int) -> set[tuple[int, int]]:
+        """The places in a turn that something behind all turns reads, each with that."""
+        inside = {node.id for nodes in turns for node in nodes}
+        return {
+            (k, head) for k, node in enumerate(turns[turn]) for head in self.draft.heads[node.id] if head not in inside
+        }
 
     def are_beside(self, stretch: Sequence[Node], period: int) -> bool:
         """Whether no layer depends on an earlier turn: only a sum of what layers side by side give runs on."""

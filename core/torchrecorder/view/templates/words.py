@@ -95,6 +95,10 @@ def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: 
     """`first with pool`, `1st, 3rd without roll` of `n` calls in a row; of more than the limit their number."""
     if by_how.keys() == {"without"} and [*places] == [*range(1, n)]:
         return f"first {_phrase(**{'with': by_how['without']})}"
+    if n > _LISTED and [*places] == [*range(1, n, 2)]:
+        return f"every 2nd {_phrase(**by_how)}"
+    if n > _LISTED and by_how.keys() == {"without"} and [*places] == [*range(0, n, 2)]:
+        return f"every 2nd {_phrase(**{'with': by_how['without']})}"
     ends, is_listed = {1: "st", 2: "nd", 3: "rd"}, -1 not in places and len(places) <= limit and len(places) < n
     which = ", ".join(f"{i + 1}{ends.get(i + 1, 'th')}" for i in places) if is_listed else f"{len(places) % n or ''}"
     return f"{'first' if which == '1st' else which} {_phrase(**by_how)}".strip()

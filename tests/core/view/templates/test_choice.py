@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
+from tests.core.proof.test_proof import proved
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels, words
@@ -146,6 +147,17 @@ def test_ops_that_differ_are_named(kind: str, text: str) -> None:
     words = {word for node in view.nodes for word in node.differs}
     assert words in ({f"2nd {text}"}, {"1st, 3rd without roll"})
     assert any(node.repeat == 3 for node in view.nodes)
+
+
+def test_of_layers_by_turns_every_second_is_named() -> None:
+    view = proved(formulas(*["", "shift"] * 3))
+    assert {word for node in view.nodes for word in node.differs} == {"every 2nd with roll"}
+    assert any(node.repeat == 6 for node in view.nodes)
+    assert not view.weakened
+    false = proved(formulas("", "shift", "shift", "", "", "shift"))
+    assert {word for node in false.nodes for word in node.differs} != {"every 2nd with roll"}
+    nodes = tuple(replace(node, differs=("every 2nd with roll",)) if node.differs else node for node in false.nodes)
+    assert any("every 2nd" in fault.words for fault in faults(replace(false, nodes=nodes)))
 
 
 def test_all_differences_of_a_series_are_told_or_it_is_parted() -> None:
