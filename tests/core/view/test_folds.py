@@ -231,6 +231,40 @@ def test_a_sum_before_the_first_turn_is_no_part_of_it() -> None:
     assert faults(view) == ()
 
 
+class Block(nn.Module):
+    def __init__(self, *, has_shortcut: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.shortcut = nn.Linear(8, 8) if has_shortcut else None
+
+    def forward(self, x: Tensor) -> Any:
+        kept = x if self.shortcut is None else self.shortcut(x)
+        return kept + self.second(self.first(x).relu())
+
+
+class Levels(nn.Module):
+    """Levels of three blocks with an op behind each; the first block of the second level has a shortcut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = nn.ModuleList(
+            nn.ModuleList(Block(has_shortcut=i == 1 and k == 0) for k in range(3)) for i in range(2)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        for level in self.levels:
+            for block in level:
+                x = block(x).clamp(-2, 2)
+        return x
+
+
+def test_a_first_turn_is_not_drawn_for_one_that_runs_more() -> None:
+    """Levels were drawn as one by the first of them, in which the shortcut of the second had no place."""
+    view = proved(record(Levels(), torch.zeros(2, 8)))
+    assert not view.weakened
+    assert [box.repeat for box in view.boxes] == [1, 3, 3]
+
+
 def test_what_only_the_next_turn_reads_is_an_edge_back() -> None:
     view = proved(recorded("neighbours"))
     backs = {(view.graph.calls[view.nodes[edge.tail].calls[0]].module, edge.head) for edge in view.edges if edge.back}
