@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import NAMELESS, in_short, operand
+from torchrecorder.labels.formulas import NAMELESS, in_numbers, in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -35,13 +35,16 @@ from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import HEADS, INDEX, heads, values_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, SHAPING, WEIGHTED
+from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
 MAX_DIFFERING = 96  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
+_FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
+_CODE = re.compile(rf"setitem\(|(, \d+){{3}}|(?=.{{{MAX_NAME + 1}}}).*\[\d")
+"""Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -116,11 +119,16 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             text = self._formula(node) if node.kind == "function" and node.op is None else ""
             name, besides = in_two(self._parts_of_op(node))
+            head, _, read = name.partition(" ")
+            if read and text and all(it.rpartition(".")[2] in text for it in read.split(", ")):
+                name = head  # the formula has the names of what it reads
+            elif read and node.kind == "function" and node.op is None and not text and (text := self._few(node)):
+                name, besides = head, read
             line = " · ".join(filter(None, (besides, text, *dict.fromkeys(differ))))
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                text = self._formula(node) or self._operands.read(node)
+                text = self._formula(node) or self._operands.read(node) or self._few(node)
                 line = " · ".join(filter(None, (text, *self._heads_in(node), *settings(node.spans))))
                 return Label(clean(f"{node.name}()", MAX_NAME), clean(line, MAX_FORMULA))
             text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
@@ -220,7 +228,14 @@ class Labels:
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
         text = in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
-        return text if node.op is not None or _is_readable(text) else ""
+        return "" if node.op is None and _CODE.search(text) else text
+
+    def _few(self, node: Node) -> str:
+        """The ops of a short function whose formula cannot be written: `3 operations: var_mean, sqrt`."""
+        text = in_numbers(self.graph, node.ops, MAX_LINE) if 1 < len(node.ops) <= _FEW_OPS else ""
+        ran, telling = {plain(self.graph.ops[op].name) for op in node.ops}, text.partition(":")[2]
+        is_telling = ", " in telling or "×" in telling or not ran.isdisjoint(ACTIVATIONS)
+        return text if is_telling and node.name not in ran and not node.spans and "…" not in text else ""
 
     def _computed(self, node: Node) -> str:
         """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""

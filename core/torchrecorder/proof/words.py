@@ -253,7 +253,7 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     acting = [*ops, *(inner if is_layer else ())]
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
-    done |= {graph.frames[at].short for op in ops for at in frames(graph, op)}
+    done |= {name for op in ops for at in frames(graph, op) for name in (graph.frames[at].short, graph.frames[at].name)}
     norms = {op.name.replace("_", "") for op in ops if op.name.endswith("norm")}  # `LayerNorm`, as the layer
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
