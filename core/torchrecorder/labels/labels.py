@@ -231,14 +231,14 @@ class Labels:
         return "" if node.op is None and _CODE.search(text) else text
 
     def _few(self, node: Node) -> str:
-        """The ops of a short function whose formula cannot be written: `3 operations: var_mean, sqrt`."""
+        """The ops of a short function or layer whose formula cannot be written: `3 operations: var_mean, sqrt`."""
         text = in_numbers(self.graph, node.ops, MAX_LINE) if 1 < len(node.ops) <= _FEW_OPS else ""
         ran, telling = {plain(self.graph.ops[op].name) for op in node.ops}, text.partition(":")[2]
         is_telling = ", " in telling or "×" in telling or not ran.isdisjoint(ACTIVATIONS)
         return text if is_telling and node.name not in ran and not node.spans and "…" not in text else ""
 
     def _computed(self, node: Node) -> str:
-        """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
+        """The formula of a closed layer of the user's that calls none, or its ops, if all of its class run the same."""
         first, tree = node.calls[0], self._tree
         is_said = node.inset or tree.is_leaf(first) or first in self.kinds.layers or self.kind(node) == "norm"
         if is_said or first in self.kinds.calling:
@@ -247,10 +247,11 @@ class Labels:
         rows = ([self.graph.ops[op] for op in ops] for ops in alike)
         acts = [[(op.name, op.attrs) for op in ops if op.name not in SHAPING] for ops in rows]
         whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
-        text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
-        name = tree.cls(first).rpartition(".")[2]
+        if acts != acts[:1] * len(acts):
+            return ""
+        text, name = in_short(self._operands.names, whole, MAX_FORMULA, first), tree.cls(first).rpartition(".")[2]
         is_known = _letters(text.partition("(")[0]) in _letters(name)  # `exp(x)` of Exp
-        return text if _is_readable(text) and not is_known else ""
+        return self._few(whole) if not text else text if _is_readable(text) and not is_known else ""
 
     def _sign(self, node: Node) -> str:
         """`+` or `×` of a layer that does nothing but that with its two inputs."""

@@ -265,6 +265,7 @@ def _wrong(
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}
     computed = {op.name.strip("_") for op in (*acting, *behind)}
+    heads |= {op.name.removesuffix("_") for op in inner} if "operations: " in words else set()
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()

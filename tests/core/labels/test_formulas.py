@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tests.core.proof.test_layout import paper
+from tests.core.proof.test_words import written
 from torchrecorder.drawing.details import details
 from torchrecorder.labels.formulas import formula, in_short
 from torchrecorder.labels.labels import Labels
@@ -361,6 +362,28 @@ def test_a_method_of_another_class_has_its_name_and_says_what_it_runs() -> None:
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
     assert said["Tone.of()"] == "3 operations: var_mean, sqrt"
     assert faults(view, paper(view)) == ()
+
+
+class Merge(nn.Module):
+    def forward(self, levels: list[Tensor]) -> Any:
+        return torch.stack(levels).sum(dim=0)
+
+
+def test_a_closed_layer_names_the_ops_whose_formula_cannot_be_written() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.levels, self.merge = nn.ModuleList(nn.Linear(8, 8) for _ in range(3)), Merge()
+
+        def forward(self, x: Tensor) -> Any:
+            return self.merge([level(x.sin()) for level in self.levels]).relu()
+
+    view = make_view(capture(Pyramid().eval(), (torch.ones(2, 8),)), DrawingOptions())
+    layout = paper(view)
+    assert ("merge", "Merge · 2 operations: stack, sum") in [Labels(view).node(node)[:2] for node in view.nodes]
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "stack, sum", "stack, mean"))
+    assert "names mean, which" in wrong
 
 
 @pytest.mark.parametrize("power", [2, 3])

@@ -253,7 +253,7 @@ class Levels(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for level in self.levels:
-            for block in level:
+            for block in level:  # type: ignore[attr-defined]
                 x = block(x).clamp(-2, 2)
         return x
 
