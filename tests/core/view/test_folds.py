@@ -73,6 +73,26 @@ def test_a_patch_that_weighs_is_drawn_op_by_op_if_there_is_room() -> None:
     assert faults(full) == ()
 
 
+def with_core(n: int) -> Graph:
+    """A block that is opened, layers that differ from one another, and three ops."""
+    net = Net(params=1000)
+    x = net.input("x", 1, 8)
+    with net.call("core", "Core", params=700):
+        for i in range(6):
+            x = net.op("add", x, net.layer(f"core.{'abcdef'[i]}", f"Layer{i}", x, params=100))
+    net.modules["core"] = replace(net.modules["core"], cls="pkg.Core")
+    for i in range(n):
+        x = net.op("roll", net.layer(f"part{'abcdefghij'[i]}", f"Part{i}", x, params=8 + i))
+    for _ in range(3):
+        x = net.op("exp", x)
+    return net.graph(x)
+
+
+def test_a_few_ops_are_one_node_in_a_full_picture() -> None:
+    assert words(proved(with_core(3)))[-3:] == ["exp"] * 3
+    assert words(proved(with_core(10)))[-1:] == ["exp | exp(exp(exp(roll(partj))))"]
+
+
 def test_a_layer_between_them_parts_a_patch() -> None:
     assert shown(make_view(formula(9, with_layer=True))).count("exp") == 9
 
