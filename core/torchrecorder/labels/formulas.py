@@ -9,7 +9,7 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.op_words import OVER_AXES, axes_of
+from torchrecorder.labels.op_words import OVER_AXES, axes_of, root_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
@@ -254,8 +254,9 @@ def _opened(text: str) -> str:
 
 
 def _bound(text: str) -> int:
-    return _BINDS["−"] if text.startswith("-") else _TIGHT
+    return _BINDS["−"] if text.startswith("-") else _BINDS["/"] if "/" in _short(text) else _TIGHT
 
 
 def _short(number: str) -> str:
-    return f"{float(number):.4g}".replace("-", "−") if _NUMBER.fullmatch(number) else number
+    is_number = _NUMBER.fullmatch(number)
+    return root_of(float(number)) or f"{float(number):.4g}".replace("-", "−") if is_number else number

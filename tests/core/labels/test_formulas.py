@@ -37,6 +37,7 @@ class Computing(nn.Module):
 
 FORMULAS: dict[str, Callable[..., Tensor]] = {
     "softmax(q @ kᵀ / 2) @ v": lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2, -1) @ v,
+    "softmax(q @ kᵀ × (1/√18)) @ v": lambda q, k, v: torch.softmax(q @ k.mT * 18**-0.5, -1) @ v,
     "q + k × v": lambda q, k, v: torch.addcmul(q, k, v),
     "q + k × (v − q)": lambda q, k, v: torch.addcmul(q, k, v - q),
     "(q + k) × v": lambda q, k, v: (q + k) * v,
