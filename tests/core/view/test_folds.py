@@ -93,6 +93,25 @@ def test_a_few_ops_are_one_node_in_a_full_picture() -> None:
     assert words(proved(with_core(10)))[-1:] == ["exp | exp(exp(exp(roll(partj))))"]
 
 
+class Clamped(nn.Module):
+    """Arithmetic in a row, of which one step gives its shape to zeros as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        inner = (self.enter(x) / 2).exp().sin() * 2
+        total = torch.zeros_like(inner)
+        return self.leave((inner / 3).cos().log1p()) + total
+
+
+def test_zeros_of_the_shape_of_a_step_are_no_second_result_of_a_patch() -> None:
+    view = proved(record(Clamped(), torch.zeros(2, 8)))
+    assert [len(node.ops) for node in view.nodes if node.kind == "function"] == [7]
+    assert not view.weakened
+
+
 def test_a_layer_between_them_parts_a_patch() -> None:
     assert shown(make_view(formula(9, with_layer=True))).count("exp") == 9
 
