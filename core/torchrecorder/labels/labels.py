@@ -120,7 +120,7 @@ class Labels:
             text = self._formula(node) if node.kind == "function" and node.op is None else ""
             name, besides = in_two(self._parts_of_op(node))
             head, _, read = name.partition(" ")
-            if read and text and all(it.rpartition(".")[2] in text for it in read.split(", ")):
+            if read and text and all(it.rpartition(".")[2].strip("_") in text for it in read.split(", ")):
                 name = head  # the formula has the names of what it reads
             elif read and node.kind == "function" and node.op is None and not text and (text := self._few(node)):
                 name, besides = head, read
