@@ -9,7 +9,7 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.op_words import OVER_AXES, axes_of
+from torchrecorder.labels.op_words import OVER_AXES, axes_of, root_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
@@ -61,8 +61,11 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     own = {graph.ops[op].name for op in ops}
     if (is_turn and not index) or any(span.name in own for span in node.spans) or "…" in written:
         written = ""  # another one in each turn, or not all of it
-    if written or node.op is None:
-        return written
+    return written if written or node.op is None else in_numbers(graph, ops, limit)
+
+
+def in_numbers(graph: Graph, ops: Collection[int], limit: int) -> str:
+    """The number of some ops, and those that tell something: `10 operations: softmax ×2, bmm ×2, max`."""
     counted = Counter(plain(graph.ops[op].name) for op in sorted(ops))
     telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
     text = f"{len(ops)} operations"
@@ -92,7 +95,11 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
 
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
     """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
-    read = {value for op in graph.ops if op.id not in ops for value in op.inputs}.union(*graph.outputs.values())
+    read = set[int]().union(*graph.outputs.values())
+    for op in reversed(graph.ops):
+        is_move = op.name in SHAPING or op.kind == "pass"  # what moves one of them may do so for the next
+        if op.id not in ops and not (is_move and read.isdisjoint(op.outputs)):
+            read.update(op.inputs)
     rows = [graph.ops[op] for op in ops]
     ends = [(op, value) for op in rows for value in op.outputs if value in read]
     is_moved = all(op.name in SHAPING | PIECES or op.kind == "pass" for op in rows)
@@ -247,8 +254,9 @@ def _opened(text: str) -> str:
 
 
 def _bound(text: str) -> int:
-    return _BINDS["−"] if text.startswith("-") else _TIGHT
+    return _BINDS["−"] if text.startswith("-") else _BINDS["/"] if "/" in _short(text) else _TIGHT
 
 
 def _short(number: str) -> str:
-    return f"{float(number):.4g}".replace("-", "−") if _NUMBER.fullmatch(number) else number
+    is_number = _NUMBER.fullmatch(number)
+    return root_of(float(number)) or f"{float(number):.4g}".replace("-", "−") if is_number else number

@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import NAMELESS, in_short, operand
+from torchrecorder.labels.formulas import NAMELESS, in_numbers, in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -35,13 +35,16 @@ from torchrecorder.view import Box, Node, View
 from torchrecorder.view.differences import HEADS, INDEX, heads, values_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
-from torchrecorder.view.op_families import DROPOUTS, SHAPING, WEIGHTED
+from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
 MAX_DIFFERING = 96  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
+_FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
+_CODE = re.compile(rf"setitem\(|(, \d+){{3}}|(?=.{{{MAX_NAME + 1}}}).*\[\d")
+"""Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -116,11 +119,16 @@ class Labels:
             differ += [self.node(part).line for part in node.parts if part.kind == "op" and self._tied(part)]
             text = self._formula(node) if node.kind == "function" and node.op is None else ""
             name, besides = in_two(self._parts_of_op(node))
+            head, _, read = name.partition(" ")
+            if read and text and all(it.rpartition(".")[2].strip("_") in text for it in read.split(", ")):
+                name = head  # the formula has the names of what it reads
+            elif read and node.kind == "function" and node.op is None and not text and (text := self._few(node)):
+                name, besides = head, read
             line = " · ".join(filter(None, (besides, text, *dict.fromkeys(differ))))
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA if text else MAX_LINE))
         if node.kind == "function":
             if node.op is None:
-                text = self._formula(node) or self._operands.read(node)
+                text = self._formula(node) or self._operands.read(node) or self._few(node)
                 line = " · ".join(filter(None, (text, *self._heads_in(node), *settings(node.spans))))
                 return Label(clean(f"{node.name}()", MAX_NAME), clean(line, MAX_FORMULA))
             text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
@@ -223,10 +231,17 @@ class Labels:
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
         text = in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
-        return text if node.op is not None or _is_readable(text) else ""
+        return "" if node.op is None and _CODE.search(text) else text
+
+    def _few(self, node: Node) -> str:
+        """The ops of a short function or layer whose formula cannot be written: `3 operations: var_mean, sqrt`."""
+        text = in_numbers(self.graph, node.ops, MAX_LINE) if 1 < len(node.ops) <= _FEW_OPS else ""
+        ran, telling = {plain(self.graph.ops[op].name) for op in node.ops}, text.partition(":")[2]
+        is_telling = ", " in telling or "×" in telling or not ran.isdisjoint(ACTIVATIONS)
+        return text if is_telling and node.name not in ran and not node.spans and "…" not in text else ""
 
     def _computed(self, node: Node) -> str:
-        """The formula of a closed layer of the user's that calls none, if all of its class compute the same."""
+        """The formula of a closed layer of the user's that calls none, or its ops, if all of its class run the same."""
         first, tree = node.calls[0], self._tree
         is_said = node.inset or tree.is_leaf(first) or first in self.kinds.layers or self.kind(node) == "norm"
         if is_said or first in self.kinds.calling:
@@ -235,10 +250,11 @@ class Labels:
         rows = ([self.graph.ops[op] for op in ops] for ops in alike)
         acts = [[(op.name, op.attrs) for op in ops if op.name not in SHAPING] for ops in rows]
         whole = replace(node, kind="function", ops=tuple(tree.all_ops_of(first)))
-        text = "" if acts != acts[:1] * len(acts) else in_short(self._operands.names, whole, MAX_FORMULA, first)
-        name = tree.cls(first).rpartition(".")[2]
+        if acts != acts[:1] * len(acts):
+            return ""
+        text, name = in_short(self._operands.names, whole, MAX_FORMULA, first), tree.cls(first).rpartition(".")[2]
         is_known = _letters(text.partition("(")[0]) in _letters(name)  # `exp(x)` of Exp
-        return text if _is_readable(text) and not is_known else ""
+        return self._few(whole) if not text else text if _is_readable(text) and not is_known else ""
 
     def _sign(self, node: Node) -> str:
         """`+` or `×` of a layer that does nothing but that with its two inputs."""

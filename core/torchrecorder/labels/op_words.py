@@ -67,7 +67,7 @@ def op_label(
         is_batch = NUMBER.fullmatch(number) is not None
         if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
-        text = number if is_batch else _root(float(number)) or f"{float(number):.4g}"
+        text = number if is_batch else root_of(float(number)) or f"{float(number):.4g}"
         if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
             return Label(f"{text} {sign}")
         is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
@@ -87,11 +87,11 @@ def op_label(
     return Label(clean(f"{called} {axes_of(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
 
-def _root(number: float) -> str:
+def root_of(number: float) -> str:
     """`√768` or `1/√96` of a number that is one, and is not written in four digits."""
     square = round(max(number * number, 1 / (number * number))) if number and float(f"{number:.4g}") != number else 0
     for text, root in ((f"√{square}", square**0.5), (f"1/√{square}", square**-0.5 if square else 0.0)):
-        if square <= _MAX_SQUARE and isclose(number, root, rel_tol=1e-9, abs_tol=0.0):
+        if 0 < square <= _MAX_SQUARE and isclose(number, root, rel_tol=1e-9, abs_tol=0.0):
             return text
     return ""
 

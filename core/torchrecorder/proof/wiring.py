@@ -161,9 +161,10 @@ def of_results(coverage: Coverage) -> Iterator[Fault]:
     for node in coverage.view.nodes:
         given = set[int]()
         for op in node.ops if node.kind == "function" and node.op is not None else ():
-            pending, seen = [value for value in graph.ops[op].outputs if not facts.is_side[value]], set[int]()
+            pending, seen = [*graph.ops[op].outputs], set[int]()
             while pending:
-                value = pending.pop()
+                if facts.is_side[value := pending.pop()]:  # zeros of its shape bring nothing of it
+                    continue
                 readers = {*facts.readers[value]}.difference(node.ops, seen)
                 drawn = {reader for reader in readers if coverage.nodes.get(reader)}
                 given |= {op} if drawn or value in returned else set()

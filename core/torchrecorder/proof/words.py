@@ -255,7 +255,7 @@ def _wrong(
     known |= {name for part in parts for value in part.values for name in _path(graph.values[value].name)}
     acting = [*ops, *(inner if is_layer else ())]
     done = {name for op in ops for name in (op.name, op.name.strip("_"), op.name.removesuffix("_"))}
-    done |= {graph.frames[at].short for op in ops for at in frames(graph, op)}
+    done |= {name for op in ops for at in frames(graph, op) for name in (graph.frames[at].short, graph.frames[at].name)}
     norms = {op.name.replace("_", "") for op in ops if op.name.endswith("norm")}  # `LayerNorm`, as the layer
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
@@ -267,6 +267,7 @@ def _wrong(
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}
     computed = {op.name.strip("_") for op in (*acting, *behind)}
+    heads |= {op.name.removesuffix("_") for op in inner} if "operations: " in words else set()
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()

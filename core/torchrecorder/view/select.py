@@ -138,7 +138,8 @@ class Views:
         """The view that opens most of what is the model's own, with arithmetic op by op as far as there is room."""
         usual = self._choice(call, "usual", beside=beside)
         view, chosen = usual.view(), usual
-        if usual.hides_own or view_size(view) > (tuning.AUTO_NODES if usual.opened else tuning.WHOLE):
+        is_full = view_size(view) > tuning.FULL
+        if usual.hides_own or view_size(view) > (tuning.FULL if usual.opened else tuning.WHOLE):
             tight = self._choice(call, "tight", beside=beside)
             folded = tight.view()
             if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
@@ -151,7 +152,7 @@ class Views:
         shown = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         has_more = bool(self.visible.facts.telling) or any(node.kind == "function" for node in shown)
         if not usual.hides_own and has_more and view_size(view) < tuning.AUTO_NODES:
-            roomy = self._choice(call, "roomy", beside=beside)
+            roomy = self._choice(call, "full" if is_full else "roomy", beside=beside)
             drawn = roomy.view()
             view = drawn if view_size(drawn) <= tuning.AUTO_NODES and roomy.score >= chosen.score else view
         return view

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 AUTO_NODES = 40
 """Nodes that a view of automatic depth shows, unless it opens much of a model. Whisper at 30, HiFi-GAN at 55."""
+FULL = 30
+"""Nodes above which a few ops of arithmetic are one node with their formula: what reads as bookkeeping leaves the room
+to layers."""
 WHOLE = 50
 """Nodes that it shows at most; if nothing is opened and there are more, its middle is left out."""
 MANY_NODES = 300

@@ -13,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from tests.core.proof.test_layout import paper
+from tests.core.proof.test_words import written
 from torchrecorder.drawing.details import details
 from torchrecorder.labels.formulas import formula, in_short
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
+from torchrecorder.proof.layout import faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Node, Span, make_view
@@ -34,6 +37,7 @@ class Computing(nn.Module):
 
 FORMULAS: dict[str, Callable[..., Tensor]] = {
     "softmax(q @ kᵀ / 2) @ v": lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2, -1) @ v,
+    "softmax(q @ kᵀ × (1/√18)) @ v": lambda q, k, v: torch.softmax(q @ k.mT * 18**-0.5, -1) @ v,
     "q + k × v": lambda q, k, v: torch.addcmul(q, k, v),
     "q + k × (v − q)": lambda q, k, v: torch.addcmul(q, k, v - q),
     "(q + k) × v": lambda q, k, v: (q + k) * v,
@@ -313,11 +317,81 @@ def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
     assert "cat(neg(first[1]), first[0]) × sin" in details(view)
 
 
+class Tokens(nn.Module):
+    """A patch encoder whose tokens and places are put to the patches in a method."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.class_token, self.teacher_token = (nn.Parameter(torch.zeros(1, 1, 8)) for _ in range(2))
+        self.places = nn.Parameter(torch.zeros(1, 5, 8))
+
+    def placed(self, patches: Tensor) -> Tensor:
+        tokens = (token.expand(len(patches), -1, -1) for token in (self.class_token, self.teacher_token))
+        return torch.cat((*tokens, patches), 1) + self.places
+
+    def forward(self, x: Tensor) -> Any:
+        return self.last(self.placed(self.embed(x)))
+
+
+def test_a_function_says_the_tokens_that_it_puts_to_the_patches() -> None:
+    view = make_view(capture(Tokens().eval(), (torch.ones(2, 3, 8),)), DrawingOptions())
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["placed()"] == "cat(class_token, teacher_token, embed) + places"
+    assert faults(view, paper(view)) == ()
+
+
+class Tone:
+    """The mean and the deviation of features."""
+
+    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
+        self.mean, self.deviation = mean, deviation
+
+    @classmethod
+    def of(cls, x: Tensor) -> Tone:
+        variance, mean = torch.var_mean(x, 1, keepdim=True)
+        return cls(mean, (variance + 1e-5).sqrt())
+
+
+def test_a_method_of_another_class_has_its_name_and_says_what_it_runs() -> None:
+    class Toned(Tokens):
+        def forward(self, x: Tensor) -> Any:
+            tone = Tone.of(self.embed(x))
+            return self.last(x * tone.deviation), self.last(x + tone.mean)
+
+    view = make_view(capture(Toned().eval(), (torch.ones(2, 3, 8),)), DrawingOptions())
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["Tone.of()"] == "3 operations: var_mean, sqrt"
+    assert faults(view, paper(view)) == ()
+
+
+class Merge(nn.Module):
+    def forward(self, levels: list[Tensor]) -> Any:
+        return torch.stack(levels).sum(dim=0)
+
+
+def test_a_closed_layer_names_the_ops_whose_formula_cannot_be_written() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.levels, self.merge = nn.ModuleList(nn.Linear(8, 8) for _ in range(3)), Merge()
+
+        def forward(self, x: Tensor) -> Any:
+            return self.merge([level(x.sin()) for level in self.levels]).relu()
+
+    view = make_view(capture(Pyramid().eval(), (torch.ones(2, 8),)), DrawingOptions())
+    layout = paper(view)
+    assert ("merge", "Merge · 2 operations: stack, sum") in [Labels(view).node(node)[:2] for node in view.nodes]
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "stack, sum", "stack, mean"))
+    assert "names mean, which" in wrong
+
+
 @pytest.mark.parametrize("power", [2, 3])
 def test_what_is_closed_says_its_formula(power: int) -> None:
     view = make_view(capture(Closed(power).eval(), (torch.ones(3, 4),)), DrawingOptions(depth=1))
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
-    assert said["merged() bias"] == "einsum('bi,ni->bn', branch, trunk) + bias"
-    assert said["halves()"] == ""  # it gives two tensors
+    assert said["merged()"] == "einsum('bi,ni->bn', branch, trunk) + bias"
+    assert said["halves()"] == "4 operations: exp, tanh"  # it gives two tensors
     of_all = "x + sin(alpha × x)² / alpha · " if power == 2 else ""  # no layer of the class computes anything else
     assert said["act"] == f"Snake · {of_all}4 params"

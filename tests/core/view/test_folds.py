@@ -74,6 +74,45 @@ def test_a_patch_that_weighs_is_drawn_op_by_op_if_there_is_room() -> None:
     assert faults(full) == ()
 
 
+def with_core(n: int) -> Graph:
+    """A block that is opened, layers that differ from one another, and three ops."""
+    net = Net(params=1000)
+    x = net.input("x", 1, 8)
+    with net.call("core", "Core", params=700):
+        for i in range(6):
+            x = net.op("add", x, net.layer(f"core.{'abcdef'[i]}", f"Layer{i}", x, params=100))
+    net.modules["core"] = replace(net.modules["core"], cls="pkg.Core")
+    for i in range(n):
+        x = net.op("roll", net.layer(f"part{'abcdefghij'[i]}", f"Part{i}", x, params=8 + i))
+    for _ in range(3):
+        x = net.op("exp", x)
+    return net.graph(x)
+
+
+def test_a_few_ops_are_one_node_in_a_full_picture() -> None:
+    assert words(proved(with_core(3)))[-3:] == ["exp"] * 3
+    assert words(proved(with_core(10)))[-1:] == ["exp | exp(exp(exp(roll(partj))))"]
+
+
+class Clamped(nn.Module):
+    """Arithmetic in a row, of which one step gives its shape to zeros as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        inner = (self.enter(x) / 2).exp().sin() * 2
+        total = torch.zeros_like(inner)
+        return self.leave((inner / 3).cos().log1p()) + total
+
+
+def test_zeros_of_the_shape_of_a_step_are_no_second_result_of_a_patch() -> None:
+    view = proved(record(Clamped(), torch.zeros(2, 8)))
+    assert [len(node.ops) for node in view.nodes if node.kind == "function"] == [7]
+    assert not view.weakened
+
+
 def test_a_layer_between_them_parts_a_patch() -> None:
     assert shown(make_view(formula(9, with_layer=True))).count("exp") == 9
 
@@ -320,6 +359,40 @@ def test_a_sum_before_the_first_turn_is_no_part_of_it() -> None:
     ]
     assert {"shortcut > add", "enter > add", "add > layers.0.0", "add > cumsum"} <= {*edges(view)}
     assert faults(view) == ()
+
+
+class Block(nn.Module):
+    def __init__(self, *, has_shortcut: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.shortcut = nn.Linear(8, 8) if has_shortcut else None
+
+    def forward(self, x: Tensor) -> Any:
+        kept = x if self.shortcut is None else self.shortcut(x)
+        return kept + self.second(self.first(x).relu())
+
+
+class Levels(nn.Module):
+    """Levels of three blocks with an op behind each; the first block of the second level has a shortcut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = nn.ModuleList(
+            nn.ModuleList(Block(has_shortcut=i == 1 and k == 0) for k in range(3)) for i in range(2)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        for level in self.levels:
+            for block in level:  # type: ignore[attr-defined]
+                x = block(x).clamp(-2, 2)
+        return x
+
+
+def test_a_first_turn_is_not_drawn_for_one_that_runs_more() -> None:
+    """Levels were drawn as one by the first of them, in which the shortcut of the second had no place."""
+    view = proved(record(Levels(), torch.zeros(2, 8)))
+    assert not view.weakened
+    assert [box.repeat for box in view.boxes] == [1, 3, 3]
 
 
 def test_what_only_the_next_turn_reads_is_an_edge_back() -> None:

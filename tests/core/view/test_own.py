@@ -256,7 +256,7 @@ class Deep(nn.Module):
 def test_a_function_that_calls_but_a_normalisation_folds_before_steps_are_left_out() -> None:
     view = proved(capture(Deep(12), torch.randn(2, 8)))
     assert "gap" not in {node.kind for node in view.nodes}
-    assert [node.name for node in view.nodes if node.kind == "function"].count("prepare") >= 1
+    assert [node.name for node in view.nodes if node.kind == "function"].count("Scaled.prepare") >= 1
 
 
 def test_what_gives_only_its_shape_inside_a_function_is_a_part_of_it() -> None:

@@ -18,7 +18,7 @@ from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 
-ENDS = ("mul: gate", "tanh: last")
+ENDS = ("mul: gate", "function:add: last")
 SAID = {
     "gated": {"up > norm: 2nd half", "up > mul: 1st half"},
     "frames": {"up > tanh: [:, :1]", "up > norm: [:, 1:]"},  # and no halves, if they are as long today

@@ -36,7 +36,7 @@ def simplified(draft: Draft, visible: Visibility, asked: Set[int] = frozenset(),
     if options.depth == "all" or not visible.contract or info.recorder == "classic" or info.failure is not None:
         return draft
     draft = _without_asides(draft, facts)
-    closed = {"tight": facts.light, "usual": facts.opaque, "roomy": facts.opaque - facts.telling}[folding]
+    closed = {"tight": facts.light, "usual": facts.opaque}.get(folding, facts.opaque - facts.telling)
     merge_functions(draft, visible, asked, closed)
     draft.settle()
     if "weights" not in options.show:

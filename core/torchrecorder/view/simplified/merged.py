@@ -64,9 +64,17 @@ def merge_functions(draft: Draft, visible: Visibility, asked: Set[int], closed: 
         read = (value for op in ops for value in graph.ops[op].inputs if graph.values[value].kind == "input")
         draft.aside += tuple(value for value in dict.fromkeys(read) if value not in shown and value not in draft.aside)
         n = len(graph.frames)
-        name = graph.frames[frame].short if frame < n else plain(graph.ops[frame - n].name)
+        name = _function(graph, frame) if frame < n else plain(graph.ops[frame - n].name)
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
+
+
+def _function(graph: Graph, frame: int) -> str:
+    """The name of a function, with its class if that is not the one of the layer that it ran in: `Tone.of`."""
+    row = graph.frames[frame]
+    owner, module = row.name.rpartition(".")[0], graph.modules.get(graph.calls[row.call].module)
+    is_own = module is None or owner == module.cls.rpartition(".")[2]
+    return row.short if is_own or not owner or not row.name.endswith(f".{row.short}") else row.name
 
 
 def _packs(graph: Graph) -> dict[int, list[int]]:

@@ -15,9 +15,10 @@ from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import op_kind, plain
 from torchrecorder.view.op_families import IDEAS, JOINS
 
-Folding = Literal["roomy", "usual", "tight"]
+Folding = Literal["roomy", "usual", "full", "tight"]
 """Which patches of arithmetic are one node: large ones, but line by line those that weigh, gate or gather; large ones;
-small ones as well."""
+small ones, but large ones as in `roomy`; small ones as well."""
+_BY_LINE = ("roomy", "full")
 _LAYERS = ("conv", "linear", "pool", "attention")
 """Kinds of ops that stand for layers."""
 
@@ -43,7 +44,7 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bo
         # the function without layers that it ran in, the variable that gets it, unless that is a letter, or its own
         function = "" if op.frame is None else draft.graph.frames[op.frame].short
         variable = draft.graph.variable(op) if len(draft.graph.variable(op)) > 1 else ""
-        names = (function, variable) if op.frame in facts.opaque and how != "roomy" else (variable, function)
+        names = (function, variable) if op.frame in facts.opaque and how not in _BY_LINE else (variable, function)
         name = next(filter(None, names), plain(op.name))
         whole = replace(nodes[0], kind="function", op=op.id, ops=ops, parts=(), name=name)
         draft.merge([node.id for node in nodes], replace(whole, decides=any(node.decides for node in nodes)))
@@ -55,13 +56,14 @@ def merge_patches(draft: Draft, facts: Facts, how: Folding, *, shows_weights: bo
 
 def _groups(draft: Draft, facts: Facts, how: Folding) -> Iterator[set[int]]:
     """The patches that are one node, or the lines of the code in them."""
-    lines = [*_Patches(draft, facts, by_line=True).all()] if how == "roomy" else []
+    lines = [*_Patches(draft, facts, by_line=True).all()] if how in _BY_LINE else []
+    is_small = how in ("full", "tight")
     for patch in _Patches(draft, facts).all():
         drawn = (part for id_ in patch for part in (draft.nodes[id_].parts or (draft.nodes[id_],)))
         ran = {plain(draft.graph.ops[op].name) for part in drawn for op in facts.ops_of(part)}
-        tells = how == "roomy" and not ran.isdisjoint(IDEAS)
+        tells = how in _BY_LINE and not ran.isdisjoint(IDEAS) and not (is_small and len(patch) <= tuning.LARGE_PATCH)
         for part in (line for line in lines if line <= patch) if tells else (patch,):
-            yield from _cut(draft, part, tuning.SMALL_PATCH if tells or how == "tight" else tuning.LARGE_PATCH)
+            yield from _cut(draft, part, tuning.SMALL_PATCH if tells or is_small else tuning.LARGE_PATCH)
 
 
 def _cut(draft: Draft, patch: set[int], least: int) -> Iterator[set[int]]:

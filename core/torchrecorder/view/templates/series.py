@@ -285,10 +285,13 @@ class _Turns:
         return resolution(self.graph, a) == resolution(self.graph, b) and widths[0] == widths[1]
 
     def _run_alike(self, a: int, b: int, *, is_first: bool) -> bool:
-        """Whether two calls run the same; in the first turn that may be what words tell, such as zeros for a state."""
+        """Whether two calls run the same; the first turn may run more, which words tell, such as zeros for a state."""
         kinds = self.kinds
         if not is_first or kinds.structure[a] == kinds.structure[b]:
             return kinds.structure[a] == kinds.structure[b]
+        has_place = kinds.places.matched(b, a)  # the first turn is drawn for what runs in the others
+        if any(kinds.tree.n_ops[call] and call not in has_place for call in range(b, kinds.tree.end[b])):
+            return False
         return kinds.of[a] == kinds.of[b] and kinds.in_words((a, b), kinds.models[kinds.of[a]]) is not None
 
     def _is_series(self, turns: Sequence[Sequence[Node]]) -> bool:
