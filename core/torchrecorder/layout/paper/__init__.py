@@ -8,6 +8,7 @@ simpler one, or to the layered layout; insets stand beside the picture or below 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice, product, zip_longest
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 
 _MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
+_MIXED = 4  # insets of which each may have its words in more lines or not: a limit of time
 _ON_EITHER_SIDE = 3  # insets each of which may stand at the left or at the right: a limit of time
 
 
@@ -97,6 +99,9 @@ class PaperLayout:
             ways = [[way for way in ways if not way.faults] or ways for ways in zip(insets, narrow, tight, strict=True)]
             either = [(it, beside) for it in pictures for beside in (insets, narrow, tight)]
             either += [(it, fitting(it, ways, self._width)) for it in pictures]
+            usual_or_slim = [(some[0], min(some, key=lambda way: way.layout.width)) for some in ways[:_MIXED]]
+            mixed = [(*some, *insets[_MIXED:]) for some in product(*usual_or_slim)]
+            either += [(it, min(mixed, key=partial(self._lowest, it))) for it in pictures]
             pages = [self._page(it, beside) for it, beside in either]
             page = min(pages, key=lambda page: page.price)
         if not picture.is_sideways and self._width >= tuning.PHONE:
@@ -138,6 +143,12 @@ class PaperLayout:
                 break
             page, picture = better, by
         return page
+
+    def _lowest(self, picture: Placement, insets: Sequence[Placement]) -> float:
+        """The height of a page with insets where each goes as high up as there is room."""
+        layouts = [picture.layout, *(inset.layout for inset in insets)]
+        places = _packed(layouts, max(picture.layout.width, self._width), (1,) * len(layouts))
+        return page_height(*_size(places), self._width)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]
