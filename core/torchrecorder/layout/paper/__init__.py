@@ -100,7 +100,7 @@ class PaperLayout:
             either = [(it, beside) for it in pictures for beside in (insets, narrow, tight)]
             either += [(it, fitting(it, ways, self._width)) for it in pictures]
             usual_or_slim = [(some[0], min(some, key=lambda way: way.layout.width)) for some in ways[:_MIXED]]
-            mixed = [(*some, *insets[_MIXED:]) for some in product(*usual_or_slim)]
+            mixed = [[*some, *insets[_MIXED:]] for some in product(*usual_or_slim)]
             either += [(it, min(mixed, key=partial(self._lowest, it))) for it in pictures]
             pages = [self._page(it, beside) for it, beside in either]
             page = min(pages, key=lambda page: page.price)
