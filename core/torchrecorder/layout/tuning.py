@@ -84,7 +84,7 @@ BUNDLED = 2  # lines into one output above which they are drawn as one: mamba2 a
 
 # Gaps between rows.
 
-ARROW_ROOM = 10.0  # above a node for an arrow: swin_t, gpt2
+ARROW_ROOM = 11.0  # above a node for an arrow: swin_t, gpt2
 BOX_MARGIN = 8.5  # between the border of a box and what is in it: GAT, ECAPA_TDNN
 WORD_GAP = 11.5  # between two rows with words at a line between them: alexnet
 WORD_GAP_TO_BOX = 13.5  # the same above a row with a box: LightGCN
