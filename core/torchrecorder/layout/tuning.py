@@ -41,7 +41,7 @@ BESIDE = 13.0  # between a node and what stands beside it: mamba2, SAM
 BETWEEN_BESIDE = 3.0  # between two things beside a node: UNet2DCondition
 CARD_MARGIN = 9.0  # between the words of a node and its outline: GAT, hdemucs
 LEAST_WIDE = 57.6  # least width of a node: GAT, LightGCN
-LEAST_HIGH = 19.8  # least height of a node: GraphUNet
+LEAST_HIGH = 18.6  # least height of a node: GraphUNet
 USUAL_LINES = (165.0, 175.0)  # all words that may stand in one line, and a line before it is broken: GAT, llava
 NARROW_LINES = (120.0, 110.0)  # the same in a picture that has to be narrow: nn.Transformer, swin_t
 LEAST_TEXT = 90.0  # a shorter line of a node is not broken on a phone
@@ -85,9 +85,9 @@ BUNDLED = 2  # lines into one output above which they are drawn as one: mamba2 a
 # Gaps between rows.
 
 ARROW_ROOM = 11.0  # above a node for an arrow: swin_t, gpt2
-BOX_MARGIN = 10.0  # between the border of a box and what is in it: GAT, ECAPA_TDNN
-WORD_GAP = 12.5  # between two rows with words at a line between them: alexnet
-WORD_GAP_TO_BOX = 15.0  # the same above a row with a box: LightGCN
+BOX_MARGIN = 8.5  # between the border of a box and what is in it: GAT, ECAPA_TDNN
+WORD_GAP = 11.5  # between two rows with words at a line between them: alexnet
+WORD_GAP_TO_BOX = 13.5  # the same above a row with a box: LightGCN
 TRACK = 7.0  # between two tracks: hdemucs
 FIRST_TRACK = 6.0  # above the first track of a gap: conv_tasnet
 LAST_TRACK = 4.0  # below the last track of lines that leave: conv_tasnet
@@ -97,7 +97,7 @@ OFF_TITLE = 2.5  # between the title of an inset and a line that begins below it
 GAP_SIDEWAYS = 16.0  # between two rows if data flows to the right: Conformer to the right
 WORD_BELOW_TRACK = 2.5  # more room above a node for a word at a line that comes from the side: res2net
 WORD_AIR = 8.0  # room for a word at a line there, besides its length and the arrow: davit_tiny to the right
-PORT_GAP = 10.0  # between a border and the row next to it: dla34
+PORT_GAP = 8.0  # between a border and the row next to it: dla34
 ON_TRACK = 5.0  # between two lines on one track: detr at 0
 
 # Lanes: lines beside rows.
@@ -112,6 +112,7 @@ ARRANGED = 24000  # things placed anew by exchanges in one picture, in all ways 
 EXCHANGE_SAVES = 60.0  # points of height that a crossing less is worth
 EXCHANGE_WIDER = 2.0  # points of height that one of width is worth
 IN_ORDER = 20.0  # what it may cost that what leaves a box does so in its order
+ARGUMENTS_IN_ORDER = 5.0  # the same for any of that, or the arguments of one thing, side by side
 FAN = 11.0  # between lines into one node, at most: LightGCN
 LEAST_FAN = 4.0  # the same at least, as far as there is room: stylegan
 SERIES = 3  # from so many lines on that leave before the end, all do so on one side: mamba2, detr

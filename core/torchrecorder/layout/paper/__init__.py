@@ -23,6 +23,7 @@ from torchrecorder.view import View
 
 _MAX_NESTED = 40  # boxes in one another; more leave no room for a page, and the layout goes through them by recursion
 _MIXED = 4  # insets of which each may have its words in more lines or not: a limit of time
+_ON_EITHER_SIDE = 3  # insets each of which may stand at the left or at the right: a limit of time
 
 
 class _Page(NamedTuple):
@@ -93,10 +94,15 @@ class PaperLayout:
             pictures += picture.narrow(self._width, heights)
             pairs = zip(others, insets, strict=True)
             narrow = [(sketch.narrow(self._width, tuning.PAGE[1:]) or [inset])[0] for sketch, inset in pairs]
-            pages = [self._page(placed, beside) for beside in (insets, narrow) for placed in pictures]
-            either = zip(insets[:_MIXED], narrow[:_MIXED], strict=True)
-            mixed = [(*some, *insets[_MIXED:]) for some in product(*either)]
-            pages += [self._page(it, min(mixed, key=partial(self._lowest, it))) for it in pictures if len(mixed) > 2]
+            down = () if picture.is_sideways else others
+            tight = [sketch.as_ladder(self._width, tuning.LADDER_TEXTS[0]) for sketch in down] or insets
+            ways = [[way for way in ways if not way.faults] or ways for ways in zip(insets, narrow, tight, strict=True)]
+            either = [(it, beside) for it in pictures for beside in (insets, narrow, tight)]
+            either += [(it, fitting(it, ways, self._width)) for it in pictures]
+            usual_or_slim = [(some[0], min(some, key=lambda way: way.layout.width)) for some in ways[:_MIXED]]
+            mixed = [[*some, *insets[_MIXED:]] for some in product(*usual_or_slim)]
+            either += [(it, min(mixed, key=partial(self._lowest, it))) for it in pictures]
+            pages = [self._page(it, beside) for it, beside in either]
             page = min(pages, key=lambda page: page.price)
         if not picture.is_sideways and self._width >= tuning.PHONE:
             page = self._with_names(page, picture, heights)
@@ -139,9 +145,10 @@ class PaperLayout:
         return page
 
     def _lowest(self, picture: Placement, insets: Sequence[Placement]) -> float:
-        """The height of a page with insets where they make it lowest."""
-        ways = _arrangements(picture.layout, [inset.layout for inset in insets], self._width)
-        return min(page_height(*_size(places), self._width) for places in ways)
+        """The height of a page with insets where each goes as high up as there is room."""
+        layouts = [picture.layout, *(inset.layout for inset in insets)]
+        places = _packed(layouts, max(picture.layout.width, self._width), (1,) * len(layouts))
+        return page_height(*_size(places), self._width)
 
     def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
         all_of_it = [picture, *insets]
@@ -184,6 +191,8 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
         yield _shelves([picture, *insets], tuning.LESS_FROM * room)
         room = picture.width
     yield _shelves([picture, *insets], room)
+    sides = [*product((1, -1), repeat=len(insets))] if len(insets) <= _ON_EITHER_SIDE else [(1,) * len(insets)]
+    yield from (_packed([picture, *insets], room, (1, *ways)) for ways in sides)
     left = picture.width + tuning.PICTURES_APART
     for n in range(1, len(insets) + 1):
         if left + max(inset.width for inset in insets[:n]) > room:
@@ -193,6 +202,45 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
         wide, high = _size(places)
         below = _shelves(insets[n:], max(room, wide))
         yield [*places, *(_Place(inset, x, high + tuning.PICTURES_APART + y) for inset, x, y in below)]
+
+
+def _packed(layouts: Sequence[Layout], room: float, sides: Sequence[int]) -> list[_Place]:
+    """Each as high up as there is room for it, at its side where that is so at several places."""
+    places: list[_Place] = []
+    for layout, side in zip(layouts, sides, strict=True):
+        y, _, x = min((y, side * x, x) for x, y in _spots(layout, places, room))
+        places.append(_Place(layout, x, y))
+    return places
+
+
+def fitting(picture: Placement, ways: Sequence[Sequence[Placement]], room: float) -> list[Placement]:
+    """One of several ways to lay out each inset: that which ends highest up beside or below the picture."""
+    places, chosen = [_Place(picture.layout, 0.0, 0.0)], list[Placement]()
+    for inset in ways:
+        spots = ((i, x, y) for i, way in enumerate(inset) for x, y in _spots(way.layout, places, room))
+        i, x, y = min(spots, key=lambda spot: (spot[2] + inset[spot[0]].layout.height, *spot))
+        chosen.append(inset[i])
+        places.append(_Place(inset[i].layout, x, y))
+    return chosen
+
+
+def _spots(layout: Layout, places: Sequence[_Place], room: float) -> Iterator[tuple[float, float]]:
+    """Where there is room for a layout beside or below others."""
+    lefts = {0.0, room - layout.width, *(at.x + at.layout.width + tuning.PICTURES_APART for at in places)}
+    tops = {0.0, *(at.y + at.layout.height + tuning.PICTURES_APART for at in places)}
+    for x in (x for x in lefts if 0.0 <= x <= max(room - layout.width, 0.0)):
+        yield from ((x, y) for y in tops if not any(_meet(layout, x, y, place) for place in places))
+
+
+def _meet(layout: Layout, x: float, y: float, other: _Place) -> bool:
+    """Whether a layout at such a place is nearer to another than they are to be apart."""
+    least = tuning.PICTURES_APART - 0.01
+    return (
+        x - least < other.x + other.layout.width
+        and other.x < x + layout.width + least
+        and y - least < other.y + other.layout.height
+        and other.y < y + layout.height + least
+    )
 
 
 def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:

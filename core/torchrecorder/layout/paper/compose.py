@@ -211,7 +211,8 @@ class Composer:
         wires = []
         for segment in self._panels.by_box[box].segments:
             tail, head = items[segment.tail], items[segment.head]
-            wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip)
+            argument = self._panels.argument(segment)
+            wire = Wire(tail, head, segment.source, segment.edges, segment.is_skip, argument=argument)
             is_in = segment.tail.kind == "in" and box not in self._shapes
             if is_in and box is not None and self._panels.is_late(box, segment.source):
                 wire.is_late = True

@@ -97,26 +97,27 @@ def _moved(order: Order, r: int, i: int, wires: Sequence[Wire], first: int) -> I
     rest = (*row[:i], *row[i + 1 :])
     rows = [(*rest[:j], row[i], *rest[j:]) for j in sorted(range(len(row)), key=lambda j: abs(j - i)) if j != i]
     for moved in rows:
-        below = _follow([moved, *order.rows[r + 1 :]], wires)
-        above = _follow([moved, *order.rows[first:r][::-1]], wires)[:0:-1]
+        below = follow([moved, *order.rows[r + 1 :]], wires)
+        above = follow([moved, *order.rows[first:r][::-1]], wires)[:0:-1]
         before = order.rows[:r]
         yield order._replace(rows=(*before, moved, *order.rows[r + 1 :]))
         yield order._replace(rows=(*before, *below))
         yield order._replace(rows=(*before[:first], *above, *below))
 
 
-def _follow(rows: Sequence[tuple[Key, ...]], wires: Sequence[Wire]) -> list[tuple[Key, ...]]:
-    """Each row but the first in the order of what it is joined to in those before it."""
-    near: dict[Key, list[Key]] = {}
+def follow(rows: Sequence[tuple[Key, ...]], wires: Sequence[Wire]) -> list[tuple[Key, ...]]:
+    """Each row but the first in the order of what it is joined to in those before it, and of the arguments of that."""
+    near: dict[Key, list[tuple[Key, float]]] = {}
     for wire in wires:
-        near.setdefault(wire.head.key, []).append(wire.tail.key)
-        near.setdefault(wire.tail.key, []).append(wire.head.key)
+        near.setdefault(wire.head.key, []).append((wire.tail.key, 0.5))
+        near.setdefault(wire.tail.key, []).append((wire.head.key, wire.argument))
     place = {key: i / len(rows[0]) for i, key in enumerate(rows[0])}
+    long = {key: len(row) for row in rows for key in row}
     ordered = [rows[0]]
     for row in rows[1:]:
         own = {key: i / len(row) for i, key in enumerate(row)}
         for key in row:
-            joined = [place[end] for end in near.get(key, ()) if end in place]
+            joined = [place[end] + (by - 0.5) / long[end] for end, by in near.get(key, ()) if end in place]
             own[key] = sum(joined) / len(joined) if joined else own[key]
         ordered.append(tuple(sorted(row, key=lambda key: own[key])))
         place |= own

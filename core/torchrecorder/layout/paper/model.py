@@ -107,6 +107,7 @@ class Wire:
     leaving: int | None = None
     arriving: int | None = None  # positions of its tracks in the gap below the tail and in that above the head
     shift: float = 0.0  # distance of its end from the middle of the side
+    argument: float = 0.5  # its place among the arguments of what reads it, from 0 to 1
     is_open: bool = False  # whether it ends at the border of an inset
     word: str = ""
     at: Point | None = None  # the middle of the word, if settled

@@ -173,6 +173,16 @@ class Panels:
             return self._first_readers[key.id]
         return self.first.get(key.id, 0) if key.kind == "box" else self._at(self.node_of(key.id))
 
+    def argument(self, segment: Segment) -> float:
+        """Place of data among the arguments of what reads it, from 0 to 1; that in the middle where it is not known."""
+        if segment.head.kind != "node":
+            return 0.5
+        node, graph = self.view.nodes[segment.head.id], self.view.graph
+        read = [*graph.calls[node.calls[0]].inputs.values()] if node.calls else []
+        read = read or [value for op in node.own_ops[:1] for value in graph.ops[op].inputs]
+        value = self.view.edges[segment.edges[0]].value
+        return (read.index(value) + 1) / (len(read) + 1) if value in read else 0.5
+
     def _at(self, node: int) -> int:
         return self._outputs.get(node, node)
 

@@ -81,7 +81,7 @@ class Sketch:
                 simpler = [placement._replace(price=placement.price + tuning.GIVEN_UP) for placement in simpler]
             placements = [min(pair, key=lambda way: way.price) for pair in zip(placements, simpler, strict=True)]
         if has_ladder and width >= tuning.PHONE:
-            ladders = [self._as_ladder(width, text) for text in tuning.LADDER_TEXTS]
+            ladders = [self.as_ladder(width, text) for text in tuning.LADDER_TEXTS]
             placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
             tower = self._as_tower(width)
@@ -110,8 +110,8 @@ class Sketch:
         is_wide = width < placed.layout.width <= tuning.SMALL_FROM * width  # no line alone is the cause of more
         yield from lines.in_the_way(placed.layout.lines, crossed, is_wide=is_wide)
 
-    def _as_ladder(self, width: float, text: float) -> Placement:
-        """The placement as a ladder whose columns are narrow, with facts in as many lines as that asks for."""
+    def as_ladder(self, width: float, text: float) -> Placement:
+        """The placement as narrow as it is with facts in lines so short, as a ladder may have to be."""
         sketch = self._again(self._named)
         sketch._is_narrow, sketch._text = True, lambda _box: text
         return sketch._placements(width, tuning.PAGE[1:])[0]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.across import find_spine, place, spread
-from torchrecorder.layout.paper.exchange import Order, Orders, crossing, exchanges, least_crossed
+from torchrecorder.layout.paper.exchange import Order, Orders, crossing, exchanges, follow, least_crossed
 from torchrecorder.layout.paper.lanes import Blocked, Router, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
+from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.towers import sides
 
 
@@ -52,6 +53,7 @@ class Strip:
     bottoms: list[float] = field(default_factory=list)
     _open: dict[int, list[int]] = field(default_factory=dict)  # the sides of each late source
     _own: list[Wire] = field(default_factory=list)  # without those that come in by the side
+    _arguments: Sequence[tuple[Wire, Wire]] = ()  # from one row into one thing, in their order
     _entered: int = 0  # crossings of what comes in by the side
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
@@ -62,25 +64,48 @@ class Strip:
                 item.row = r
         self._sort_ends()
         self._own = self.wires
+        into = defaultdict[RowItem, list[Wire]](list)
+        for wire in sorted(self.wires, key=lambda wire: wire.argument):
+            if not wire.head.is_sign:  # a sum is the same in any order
+                into[wire.head].append(wire)
+        pairs = (pair for wires in into.values() for pair in combinations(wires, 2))
+        self._arguments = [(a, b) for a, b in pairs if a.tail.row == b.tail.row and a.argument < b.argument]
         rows = tuple(tuple(item.key for item in row) for row in self.rows)
         first = Order(rows, sides(self.wires) if self.is_tower else {})
         price = self._arranged(box, first)
         is_hooked = any(item.hooks for row in self.rows for item in row)  # lines back come later
-        if not (self._crossed or self._out_of_order() > 0) or (is_hooked and not self.is_tower):
+        if not (self._crossed or self._are_turned) or (is_hooked and not self.is_tower):
             return
         same = tuple(frozenset(row) for row in rows)
         if same in kept:
             kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
-        else:  # exchanges end where none saves anything, so there are two places to begin
-            other = first.mirrored(first=1 if self.is_bound else 0)
-            *_, kept[same] = min((self._untangled(box, way, kept) for way in (first, other)), key=lambda way: way[:2])
+        else:  # exchanges end where none saves anything, so there are several places to begin
+            ways = [first, first.mirrored(first=1 if self.is_bound else 0)]
+            ways += [] if self._crossed else [first._replace(rows=self._as_read())]
+            *_, kept[same] = min((self._untangled(box, way, kept) for way in ways), key=lambda way: way[:2])
         self._arranged(box, kept[same])
 
-    def _out_of_order(self) -> int:
-        """How many more pairs of what leaves, or else of what enters, are in the other order than in their own."""
+    def _port_pairs(self) -> Iterator[tuple[RowItem, RowItem]]:
+        """The pairs of what leaves, or else of what enters, from left to right."""
         ends = ([item for item in row if item.is_port] for row in (self.rows[-1], self.rows[0]))
-        ports = next((row for row in ends if len(row) > 1), [])
-        return sum((a.order > b.order) - (a.order < b.order) for a, b in combinations(ports, 2))
+        return combinations(next((row for row in ends if len(row) > 1), []), 2)
+
+    def _out_of_order(self) -> int:
+        """How many more of them are in the other order than in their own."""
+        return sum((a.order > b.order) - (a.order < b.order) for a, b in self._port_pairs())
+
+    @property
+    def _are_turned(self) -> bool:
+        """Whether any of them, or arguments side by side, stand in the other order."""
+        is_any = any(a.order > b.order for a, b in self._port_pairs())
+        return is_any or any(first.tail.x > after.tail.x for first, after in self._arguments)
+
+    def _as_read(self) -> tuple[tuple[Key, ...], ...]:
+        """The rows in the order of what reads each thing further down, and of the arguments of that."""
+        last = sorted(self.rows[-1], key=lambda item: item.order if item.is_port else 0)
+        rows = [tuple(item.key for item in row) for row in (*self.rows[:-1], last)]
+        n = 1 if self.is_bound else 0
+        return (*rows[:n], *follow(rows[n:][::-1], self._own)[::-1])
 
     def _untangled(self, box: int | None, best: Order, kept: Orders) -> tuple[float, float, Order]:
         """The cheapest order that exchanges lead to, after its crossings and its price."""
@@ -138,6 +163,7 @@ class Strip:
         self._crossed = crossing(self.wires)
         crossed = len(self._crossed) + self._entered
         price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        price += tuning.ARGUMENTS_IN_ORDER if self._are_turned else 0.0
         return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
 
     def _sort_ends(self) -> None:

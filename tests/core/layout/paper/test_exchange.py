@@ -152,3 +152,26 @@ def test_two_paths_are_two_columns() -> None:
         places = [middle(named(picture, f"{path}{i}")) for i in range(4)]
         assert max(places) - min(places) < 1, path
     assert crossings(picture) == []
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_arguments_of_one_thing_stand_in_their_order(turned: bool) -> None:
+    """The words stand before the picture in the code that joins them, though the picture is made first."""
+    net = Net("Joined")
+    x = net.input("x", 1, 8)
+    picture, words = (net.layer(name, "Linear", x, (1, 8)) for name in ("picture", "words"))
+    net.op("cat", *((words, picture) if turned else (picture, words)))
+    seen_ = paper(net.graph(len(net.values) - 1))
+    assert (middle(named(seen_, "words")) < middle(named(seen_, "picture"))) == turned
+    assert crossings(seen_) == []
+
+
+@pytest.mark.parametrize("order", ["abc", "cab", "bca"])
+def test_heads_stand_in_the_order_in_which_the_model_gives_them(order: str) -> None:
+    net = Net("Heads")
+    x = net.layer("body", "Linear", net.input("x", 1, 8), (1, 8))
+    given = {name: net.layer(f"head_{name}", "Linear", x, (1, 8)) for name in "abc"}
+    picture = paper(net.graph(**{f"out_{name}": given[name] for name in order}))
+    for kind in ("head", "out"):
+        across = {name: middle(named(picture, f"{kind}_{name}")) for name in order}
+        assert sorted(order, key=lambda name: across[name]) == [*order]

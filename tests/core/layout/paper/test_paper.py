@@ -17,8 +17,9 @@ from tests.core.drawing.looking import Box, Seen, crossings, faults, seen, words
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
+from torchrecorder.layout import tuning
 from torchrecorder.layout.model import Layout, Line
-from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.layout.paper import PaperLayout, fitting, on_page
 from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.placement import Placement, placement
 from torchrecorder.layout.paper.ranks import Ranking
@@ -381,6 +382,24 @@ def test_insets_have_letters_and_lie_apart(n: int, width: float) -> None:
     for i, one in enumerate(frames):
         for other in [*frames[:i], titled(picture, "Tower")]:
             assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+
+
+def box(wide: float, high: float) -> Placement:
+    return placement(Layout(wide, high), COLUMN)
+
+
+def test_insets_fill_the_room_beside_a_picture() -> None:
+    """Two stand beside it, the third below it though those reach further down."""
+    picture, *insets = [box(*size).layout for size in ((300, 400), (200, 300), (200, 450), (250, 200))]
+    page = on_page(picture, insets, COLUMN)
+    assert page.width <= COLUMN
+    assert page.height == pytest.approx(300 + tuning.PICTURES_APART + 450)
+
+
+def test_an_inset_may_be_narrower_to_fit_beside_a_picture() -> None:
+    wide, narrow = box(400, 100), box(200, 300)
+    assert fitting(box(300, 800), [[wide, narrow]], COLUMN) == [narrow]
+    assert fitting(box(400, 800), [[wide, narrow]], COLUMN) == [wide]
 
 
 def test_only_words_need_room_between_rows() -> None:
