@@ -215,7 +215,7 @@ class BatchAxes:
         if not new.begun:
             return trial
         new.is_guess, new.is_refuted, new.is_confirmed, new.is_known = True, False, False, False
-        new.numbers, new.cuts = [], {}
+        new.before, new.numbers, new.cuts = [*trial.before, trial], [], {}
         sources = [(value, axes, made_of.get(value, set())) for value, axes in trial.known.items()]
         new.known = {
             value: axes if of.isdisjoint(gone) else UNSURE for value, axes, of in sources if not of or of - gone
@@ -240,6 +240,8 @@ class _Trial(Origin):
         """Axes of inputs that are tried, by their values."""
         self.is_guess, self.is_to_confirm = is_guess, is_to_confirm
         """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
+        self.before: list[_Trial] = []
+        """Those of more inputs that were refuted: the code has sizes that it got of them."""
         self.is_enlarging = False
         self.is_doubted = self.is_known = False
         """Whether its examples are taken one by one before a layer agrees, and whether one does whose first axis is
@@ -258,7 +260,7 @@ class _Trial(Origin):
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        known = {} if self.has_decided else self.known
+        known = {} if any(trial.has_decided for trial in (self, *self.before)) else self.known
         for value in outputs:
             axes, meta = known.get(value, FIXED), self._values.rows[value].meta
             sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
@@ -330,6 +332,8 @@ class _Trial(Origin):
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         values, known = self._values, self.known
+        if self.before:
+            self.has_leaked |= any(trial.has_leaked for trial in self.before)
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [None if it is FIXED else it for it in map(self.of, given)]
         rule, sizes = axis_rule(name), called[-1]

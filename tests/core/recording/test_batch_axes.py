@@ -350,6 +350,17 @@ class TestSomeInputs:
         assert last(graph) == "N×4×8"
         assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), None, None]
 
+    def test_a_size_that_was_asked_before_decides(self) -> None:
+        def body(self: Any, words: Tensor, voices: Tensor, orders: Tensor) -> Tensor:
+            n = words.shape[0]
+            voice = F.one_hot(orders, 1).float().t() @ voices
+            return F.embedding(words, torch.ones(9, 8)) + (voice if n == 1 else 0)
+
+        graph = record(
+            Net(body), torch.ones(1, 4, dtype=torch.long), torch.ones(1, 8), torch.zeros(1, dtype=torch.long)
+        )
+        assert not graph.batch
+
     def test_examples_that_meet_a_single_thing(self) -> None:
         def body(self: Any, x: Tensor, table: Tensor) -> Tensor:
             return x * table.sum(0)
