@@ -30,24 +30,20 @@ from torchrecorder.recording.axis_rules import (
     FIXED,
     JOINING,
     KNOWING_BATCH,
-    NO_SIZES,
     TAKING_APART,
     TAKING_SIZES,
     UNSURE,
     Axes,
     AxisRule,
-    BatchSize,
     Called,
     Cut,
     NoBatch,
-    Origin,
     axis_rule,
     cut_along,
     from_data,
-    mapped,
     reduced_along,
-    sizes_in,
 )
+from torchrecorder.recording.batch_sizes import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
