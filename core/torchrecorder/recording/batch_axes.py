@@ -9,6 +9,7 @@ so that it is known again where a shape is built from it.
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchrecorder.graph import Op
 from torchrecorder.graph.batch import symbol
 from torchrecorder.recording.axis_rules import (
     CONVOLUTIONS,
@@ -28,24 +30,20 @@ from torchrecorder.recording.axis_rules import (
     FIXED,
     JOINING,
     KNOWING_BATCH,
-    NO_SIZES,
     TAKING_APART,
     TAKING_SIZES,
     UNSURE,
     Axes,
     AxisRule,
-    BatchSize,
     Called,
     Cut,
     NoBatch,
-    Origin,
     axis_rule,
     cut_along,
     from_data,
-    mapped,
     reduced_along,
-    sizes_in,
 )
+from torchrecorder.recording.batch_sizes import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, running_transform
 from torchrecorder.running import torch_private
@@ -68,8 +66,9 @@ is a multiple of them by chance, and more than the numbers at which code cuts a 
 class BatchAxes:
     """The axes that may be the batch of one recording. Nothing is known until `begin`."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, ops: Sequence[Op]) -> None:
         self._values = values
+        self._ops = ops
         self._trials: list[_Trial] = []
         """In the order in which they are believed."""
         self.was_asked = False
@@ -190,10 +189,34 @@ class BatchAxes:
         if constants := self._values.constants:
             self.unsure(constants)
             constants.clear()
-        for trial in self._trials:
+        for place, trial in enumerate(self._trials):
             if not trial.is_refuted:
                 seen = trial.seen(called, self._trials) if called[-1] else called
                 trial.follow(name, seen, attrs, given, read, made_as, is_wrapped)
+                if trial.is_refuted and trial.batch == 1:
+                    self._trials[place] = self._without(trial, read)
+
+    def _without(self, trial: _Trial, read: Iterable[int]) -> _Trial:
+        """A trial of the other inputs that have one place, if an operation read what those that refute it lead to.
+
+        What was made of both is not known in it. Only sizes of one agree by chance.
+        """
+        made_of = {value: {value} for value in trial.begun}
+        for op in self._ops:
+            of = set[int]().union(*(made_of.get(value, ()) for value in op.inputs))
+            made_of.update(dict.fromkeys(op.outputs, of))
+        gone = set[int]().union(*(made_of.get(value, ()) for value in read))
+        new = copy.copy(trial)
+        new.begun = {value: axis for value, axis in trial.begun.items() if value not in gone}
+        if not new.begun:
+            return trial
+        new.is_guess, new.is_refuted, new.is_confirmed, new.is_known = True, False, False, False
+        new.before, new.numbers, new.cuts = [*trial.before, trial], [], {}
+        sources = [(value, axes, made_of.get(value, set())) for value, axes in trial.known.items()]
+        new.known = {
+            value: axes if of.isdisjoint(gone) else UNSURE for value, axes, of in sources if not of or of - gone
+        }
+        return new
 
 
 class _Trial(Origin):
@@ -209,13 +232,17 @@ class _Trial(Origin):
         is_to_confirm: bool,
     ) -> None:
         super().__init__(size)
+        self.begun = begun
+        """Axes of inputs that are tried, by their values."""
         self.is_guess, self.is_to_confirm = is_guess, is_to_confirm
         """Whether it is believed only if an output has it, and only if a layer that has to know it agrees."""
+        self.before: list[_Trial] = []
+        """Those of more inputs that were refuted: the code has sizes that it got of them."""
         self.is_enlarging = False
         self.is_doubted = self.is_known = False
         """Whether its examples are taken one by one before a layer agrees, and whether one does whose first axis is
         the batch alone: time is gone over, too."""
-        self._cuts: dict[int, Cut] = {}
+        self.cuts: dict[int, Cut] = {}
         """By value, the part of the batch that it is made of."""
         self.numbers: list[tuple[dict[str, str], str, str]] = []
         """Texts of arguments, the one that is computed with and is the batch, and the letter for it."""
@@ -229,7 +256,7 @@ class _Trial(Origin):
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
 
     def axes(self, outputs: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        known = {} if self.has_decided else self.known
+        known = {} if any(trial.has_decided for trial in (self, *self.before)) else self.known
         for value in outputs:
             axes, meta = known.get(value, FIXED), self._values.rows[value].meta
             sizes = () if meta is None else [n for axis, n in enumerate(meta.shape) if axis in axes.unsure]
@@ -301,13 +328,15 @@ class _Trial(Origin):
         made_as: Sequence[int], is_wrapped: bool,
     ) -> None:  # fmt: skip
         values, known = self._values, self.known
+        if self.before:
+            self.has_leaked |= any(trial.has_leaked for trial in self.before)
         is_own = values.reads_are_own and len(read) == len(given)
         axes = [*map(known.get, read)] if is_own else [None if it is FIXED else it for it in map(self.of, given)]
         rule, sizes = axis_rule(name), called[-1]
-        cuts = [*map(self._cuts.get, read)] if self._cuts else ()
+        cuts = [*map(self.cuts.get, read)] if self.cuts else ()
         for cut in own if len(own := {cut for cut in cuts if cut}) == 1 else ():
             if rule.keeps_first or not cut.sizes:
-                self._cuts.update(dict.fromkeys(made_as, cut))
+                self.cuts.update(dict.fromkeys(made_as, cut))
         if sizes and rule.is_of_shapes:
             for place, size in enumerate(called[1] if rule is ELEMENTWISE else ()):
                 if type(size) is BatchSize and size.is_multiple:
@@ -368,7 +397,7 @@ class _Trial(Origin):
         dim = places[0] if places else cut_along(*args, **kwargs)
         if axes and dim in axes.batch:
             sizes = () if places else tuple(part.shape[dim] for part in made)
-            self._cuts.update((value, Cut(sizes, len(made), place)) for place, value in enumerate(made_as))
+            self.cuts.update((value, Cut(sizes, len(made), place)) for place, value in enumerate(made_as))
 
     def _is_kept(
         self, rule: AxisRule, axes: Sequence[Axes | None], read: Sequence[int], made_as: Sequence[int]

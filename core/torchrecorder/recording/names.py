@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor, nn
 
-from torchrecorder.recording.axis_rules import BatchSize
+from torchrecorder.recording.batch_sizes import BatchSize
 from torchrecorder.running.nested import native_items
 
 _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))

@@ -84,7 +84,7 @@ class OpLog:
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
-        self.batch = BatchAxes(values)
+        self.batch = BatchAxes(values, self.rows)
         self.questions = Questions(values, scopes, self.rows, self.notes)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
-from torchrecorder.recording.axis_rules import BatchSize
+from torchrecorder.recording.batch_sizes import BatchSize
 from torchrecorder.recording.names import DECISIONS, EXITS, POINTERS, OpName
 from torchrecorder.recording.scopes import Place, Scopes
 from torchrecorder.recording.values import Values, innermost

@@ -340,6 +340,34 @@ class TestSomeInputs:
 
         assert results(record(Net(body), torch.ones(2, 6, 4), torch.ones(12, 6)))[1:] == ["N×4", "N×4", "N×4"]
 
+    def test_a_single_thing_beside_a_single_example(self) -> None:
+        def body(self: Any, words: Tensor, voices: Tensor, orders: Tensor) -> Tensor:
+            return F.embedding(words, torch.ones(9, 8)) + F.one_hot(orders, 1).float().t() @ voices
+
+        graph = record(
+            Net(body), torch.ones(1, 4, dtype=torch.long), torch.ones(1, 8), torch.zeros(1, dtype=torch.long)
+        )
+        assert last(graph) == "N×4×8"
+        assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), None, None]
+
+    def test_a_size_that_was_asked_before_decides(self) -> None:
+        def body(self: Any, words: Tensor, voices: Tensor, orders: Tensor) -> Tensor:
+            n = words.shape[0]
+            voice = F.one_hot(orders, 1).float().t() @ voices
+            return F.embedding(words, torch.ones(9, 8)) + (voice if n == 1 else 0)
+
+        graph = record(
+            Net(body), torch.ones(1, 4, dtype=torch.long), torch.ones(1, 8), torch.zeros(1, dtype=torch.long)
+        )
+        assert not graph.batch
+
+    def test_examples_that_meet_a_single_thing(self) -> None:
+        def body(self: Any, x: Tensor, table: Tensor) -> Tensor:
+            return x * table.sum(0)
+
+        graph = record(Net(body), torch.ones(2, 4), torch.ones(2, 4))
+        assert not graph.batch
+
     def test_states_with_the_batch_second(self) -> None:
         graph = record(nn.LSTM(8, 4, batch_first=True), torch.ones(3, 5, 8), (torch.ones(1, 3, 4), torch.ones(1, 3, 4)))
         assert last(graph) == "N×5×4"
