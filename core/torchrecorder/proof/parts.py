@@ -196,15 +196,10 @@ class PartsProof:
         op = self.graph.ops[made]
         source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
         before, whole = self._along(source, tensor), self._shape(source)
-        axes = [int(number) % len(whole) for number in re.findall(r"-?\d+", " ".join(op.attrs.values()))]
         if not before or op.name in ("expand", "expand_as"):
             return before and [-1] * (len(shape) - len(before)) + before
-        if op.name in ("t", "T", "mT", "transpose"):
-            i, j = axes or (len(whole) - 2, len(whole) - 1)
-            before[i], before[j] = before[j], before[i]
-            return before if op.name != "T" or len(whole) == _SIDES else []
-        if op.name == "permute":
-            return [before[axis] for axis in axes]
+        if order := self.facts.order(op):
+            return [before[axis] for axis in order]
         kept = [axis for axis, size in zip(before, whole, strict=True) if size != 1]
         if op.name not in _SAME_ORDER or [it for it in whole if it != 1] != [it for it in shape if it != 1]:
             return []

@@ -14,6 +14,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.proof.parts import at_turn
+from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, Span, View
 
 _SIZES = frozenset(
@@ -114,6 +115,18 @@ class Sameness:
 
     def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
         yield from self._of_indices(coverage, node)
+        said = {node.name, *(name for span in node.spans if span.name == "function" for name in span.values)}
+        for op in node.ops if node.kind == "function" and node.op is None else ():
+            for other in (*coverage.again.get(op, ()), *self.ops.get(op, ())):
+                names = {self.graph.frames[at].short for at in frames(self.graph, self.graph.ops[other])}
+                if names and names.isdisjoint(said):
+                    path, name = (
+                        self._path(self.graph.ops[other].call),
+                        self.graph.frames[self.graph.ops[other].frame or 0].short,
+                    )
+                    yield Fault(
+                        "sameness", f"what is drawn as {node.name}() is {name}() in {path}", coverage.around(node)
+                    )
         for part in (node, *node.parts):
             if part.kind != "op" or part.op is None:
                 continue

@@ -39,6 +39,7 @@ class Wiring:
                     yield Fault("sameness", words, (call, root))
                     break
             yield from self._other_data(call, ops)
+            yield from self._other_orders(call, ops)
 
     def _pairs(self, call: int, root: int) -> Iterator[tuple[int, int]]:
         """The ops of a call and of the root at one place, but for layers that one of both runs more often."""
@@ -97,6 +98,37 @@ class Wiring:
                     words = f"{shown.name} is read in {homes[1][:-1]}, and something else in {homes[0][:-1]}"
                     yield Fault("sameness", words, (call, self.coverage.root))
                     return
+
+    def _other_orders(self, call: int, ops: Mapping[int, int]) -> Iterator[Fault]:
+        """Faults of axes that what is not drawn puts elsewhere in a call, and not in the one that is drawn."""
+        root, twins = self.coverage.root, self.facts.match(call, self.coverage.root).ops
+        for op, twin in ops.items():
+            for pair in zip(self.graph.ops[op].inputs, self.graph.ops[twin].inputs, strict=False):
+                (made, *here), (made_there, *there) = map(self._ordered, pair, (call, root), (twins, {}))
+                if made == made_there and all(a != b for a, b in zip(here, there, strict=True)):
+                    names = [self.graph.calls[at].module for at in (call, root)]
+                    words = (
+                        f"{self.graph.ops[op].name} of {names[0]} reads axes in another order than that of {names[1]}"
+                    )
+                    yield Fault("sameness", words, (call, root))
+                    return
+
+    def _ordered(self, value: int, call: int, twins: Mapping[int, int]) -> tuple[int, list[list[int]], list[list[int]]]:
+        """The op that is drawn for a value, and how axes changed places since: all, and but for those of one.
+
+        -1 in place of an op outside of the call.
+        """
+        drawn, orders, without, inside = -1, list[list[int]](), list[list[int]](), range(call, self.facts.end[call])
+        while (made := self.graph.values[value].producer) is not None and self.graph.ops[made].call in inside:
+            op = self.graph.ops[made]
+            if self.coverage.nodes.get(twins.get(made, made)) or not self.facts.is_move(op, range(op.outputs[0] + 1)):
+                drawn = twins.get(made, made)
+                break
+            value, order, shape = op.inputs[0], self.facts.order(op), self.graph.values[op.inputs[0]].shape
+            some = [axis for axis in order if shape[axis] != 1]
+            orders += [order] if order else []
+            without += [[*map(sorted(some).index, some)]] if some != sorted(some) else []
+        return drawn, orders, without
 
     def _moved_from(self, value: int, entered: Set[int]) -> int:
         made, itself = self.graph.values[value].producer, range(len(self.graph.values))

@@ -69,6 +69,7 @@ class Visibility:
                 *_shuffling(graph, self.facts.ran_in.values(), self.handed),
                 *self._regrouping(),
                 *self._beginning(),
+                *self._parting(),
             ):
                 self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
@@ -234,6 +235,22 @@ class Visibility:
                     if self.graph.ops[op].name in (*PIECES, "getitem"):
                         made.setdefault(self.graph.ops[op].inputs[0], set()).add(op)
                 yield from (op for ops in made.values() if len(ops) > 1 for op in ops)
+
+    def _parting(self) -> Iterator[int]:
+        """Ops that exchange axes in functions that do nothing else, where layers of a class call others in turns.
+
+        Windows and grids of one attention would be the same edge.
+        """
+        turning: dict[str, dict[int, dict[str, list[int]]]] = {}
+        for frame, ops in self.facts.ran_in.items():
+            own = [op for op in ops if self.graph.ops[op].name in EXCHANGES]
+            if own and all(self.handed[op] is not None for op in ops):
+                row = self.graph.frames[frame]
+                turning.setdefault(self.tree.cls(row.call), {}).setdefault(row.call, {})[row.short] = own
+        for calls in turning.values():
+            for names in calls.values():
+                lacking = (names.keys() - other for other in calls.values() if len(other) == len(names))
+                yield from (op for name in set[str]().union(*lacking) for op in names[name])
 
     def _is_gone(self, call: int, states: Sequence[State]) -> bool:
         if call in self._seen or call in self.failed:
