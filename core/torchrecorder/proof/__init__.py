@@ -20,7 +20,15 @@ from torchrecorder.proof.sameness import Sameness
 from torchrecorder.proof.settings import SettingsProof, Words
 from torchrecorder.proof.skips import SkipProof
 from torchrecorder.proof.variants import Variants
-from torchrecorder.proof.wiring import Wiring, of_columns, of_entrances, of_last_turns, of_results, of_turns
+from torchrecorder.proof.wiring import (
+    Wiring,
+    of_columns,
+    of_entrances,
+    of_last_turns,
+    of_one_thing,
+    of_results,
+    of_turns,
+)
 from torchrecorder.view import View, Views
 
 __all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
@@ -121,7 +129,7 @@ class Prover:
             faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
-        faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness))
+        faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness), *of_one_thing(sameness))
         faults += SettingsProof(sameness, self._words).faults() if self._words is not None else ()
         for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):
             faults += Wiring(coverage).faults(calls)

@@ -12,6 +12,7 @@ from itertools import combinations
 
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS, Fault
+from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import Box, Node
 
 _Place = tuple[object, ...]
@@ -167,6 +168,39 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
                 words = f"{what} of {graph.calls[call].module} come into the inset as one"
                 yield Fault("sameness", words, (call, coverage.root))
                 break
+
+
+def of_one_thing(sameness: Sameness) -> Iterator[Fault]:
+    """Faults of nodes whose calls get one thing at two entrances of their inset, which is not said, or that do not."""
+    insets = dict(zip(sameness.lettered, sameness.coverages[1:], strict=True))
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        for node in (node for node in coverage.view.nodes if node.inset in insets):
+            inside, calls = insets[node.inset], [at for call in node.calls for at in (call, *again.get(call, ()))]
+            ones = [{*_as_one(inside, call)} for call in calls]
+            said = {frozenset(text.split(" is ")) for text in node.differs if " is " in text}
+            if said != frozenset.intersection(*map(frozenset, ones)):
+                words = (
+                    f"what {coverage.graph.calls[node.calls[0]].module} gets as one thing in {node.inset} is not said"
+                )
+                yield Fault("sameness", words, node.calls)
+
+
+def _as_one(inside: Coverage, call: int) -> Iterator[frozenset[str]]:
+    """Names of two entrances of an inset at which a call gets the same."""
+    view, (shown, there) = inside.view, (dict[int, list[int]](), dict[int, list[int]]())
+    for reads, at in ((shown, inside.root), (there, call)):
+        for (op, _), value in _from_outside(inside, at, inside.root).items():
+            reads.setdefault(op, []).append(value)
+    got: dict[str, set[int]] = {}
+    for node in (node for node in view.nodes if node.kind == "input"):
+        heads = {edge.head for edge in view.edges if edge.tail == node.id}
+        for op in (op for op in shown.keys() & there.keys() if not heads.isdisjoint(inside.nodes.get(op, ()))):
+            values = there[op] * len(shown[op]) if len(there[op]) == 1 else there[op]
+            pairs = zip(shown[op], values, strict=False)
+            got.setdefault(node.name, set()).update(value for own, value in pairs if own in node.values)
+    yield from (
+        frozenset(pair) for pair in combinations(got, 2) if len(got[pair[0]]) == 1 and got[pair[0]] == got[pair[1]]
+    )
 
 
 def of_turns(coverage: Coverage) -> Iterator[Fault]:

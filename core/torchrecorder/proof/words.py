@@ -22,7 +22,7 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers masked expansion reduction first then N t pruned weight_norm spectral_norm dim
+    param tensors kinds numbers masked expansion reduction first then is N t pruned weight_norm spectral_norm dim
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read

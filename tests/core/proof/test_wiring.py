@@ -18,7 +18,7 @@ from torchrecorder.view import View, Views, differences, make_view
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified import patches
-from torchrecorder.view.templates import series, words
+from torchrecorder.view.templates import choice, series, words
 
 
 class Hourglass(nn.Module):
@@ -433,3 +433,36 @@ def test_layers_that_put_axes_elsewhere_are_not_drawn_alike(monkeypatch: pytest.
     monkeypatch.setattr(Visibility, "_parting", lambda self: ())
     undrawn = "linear of across reads axes in another order than that of within"
     assert undrawn in [fault.words for fault in faults(planned(PartedTwice()).view())]
+
+
+class LookUp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
+        memory = x if memory is None else memory
+        found = (self.q(x) @ self.k(memory).mT).softmax(-1) @ self.v(memory)
+        return x + self.out(found)  # type: ignore[no-any-return]
+
+
+class LookUps(nn.Module):
+    """Looks at itself first, then at what it began with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_itself, self.at_first = LookUp(), LookUp()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.at_first(self.at_itself(x).cos(), x.sin())  # type: ignore[no-any-return]
+
+
+def test_what_a_layer_gets_as_one_thing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An inset had the title of a layer that looks at itself, and a second entrance for what it looks at."""
+    view = ProvedViews(planned(LookUps())).view()
+    assert view.graph.calls[view.insets[0].view.boxes[0].calls[0]].module == "at_first"
+    assert [node.differs for node in view.nodes if node.inset] == [("memory is x",), ()]
+    assert not view.weakened
+    monkeypatch.setattr(choice, "_as_one", lambda view, call, visible: [])
+    words = "what at_itself gets as one thing in A is not said"
+    assert words in [fault.words for fault in faults(planned(LookUps()).view())]

@@ -72,12 +72,16 @@ class Kinds:
 
     @cached_property
     def _amount(self) -> list[float]:
-        """By call how much runs in it; a little less if it reads a parameter or constant where others may get data."""
+        """By call how much runs in it; a little less if it reads a parameter or constant where others may get data.
+
+        A little more for each thing that it gets: what two calls do of one thing may be of two in another.
+        """
         aside, amount = self.visible.facts.aside, [0.0] * len(self.graph.calls)
         for op in self.graph.ops:
             n_fixed = sum(self.graph.values[value].kind == "param" or value in aside for value in op.inputs)
             amount[op.call] += (not self.visible.contracted[op.id]) - n_fixed / tuning.MAX_NODES
         for row in reversed(self.graph.calls):
+            amount[row.id] += len({*row.inputs.values()} - aside) / tuning.MAX_NODES
             if row.parent is not None and row.id not in self._gone:
                 amount[row.parent] += amount[row.id] + 1
         return amount
