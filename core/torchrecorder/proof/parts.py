@@ -382,12 +382,15 @@ class PartsProof:
     def _are(self, words: str, steps: Sequence[_Step]) -> bool:
         """Whether parts that are taken of one value are together what some words say."""
         ops = {op for op, _ in steps}
-        shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
+        first = self.graph.ops[steps[0][0]]
+        shape = self._shape(first.inputs[0])
         if (of := _OF.fullmatch(words)) or words in _HALVES:
-            first = self.graph.ops[steps[0][0]]
             runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
+            single = [self._single(step) for step in steps]
+            if len({axis for axis, _ in single}) == 1 and single[0][0] >= 0:
+                return {at for _, at in single} == wanted and shape[single[0][0]] == n
             is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
@@ -395,7 +398,48 @@ class PartsProof:
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
-        return _region(words, shape) == _union([self._region(step, shape) for step in steps])
+        union, axes, seen = _union([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
+        region = [(0, size) for size in seen]
+        for axis, stretch in enumerate(union or ()):
+            if stretch != (0, shape[axis]) and axes[axis] >= 0:
+                region[axes[axis]] = stretch
+            elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
+                return False
+        return union is not None and _region(words, seen) == region
+
+    def _single(self, step: _Step) -> tuple[int, int]:
+        """The axis of which an index takes a single place, and that place; -1 if it takes another part."""
+        op = self.graph.ops[step[0]]
+        indices = op.attrs.get("1", "").strip("()").rstrip(",").split(", ") if op.name == "getitem" else []
+        numbers = [(at, int(index)) for at, index in enumerate(indices) if index.strip("-").isdigit()]
+        is_one = len(numbers) == 1 and all(index in (":", indices[numbers[0][0]]) for index in indices)
+        return (numbers[0][0], numbers[0][1] % self._shape(op.inputs[0])[numbers[0][0]]) if is_one else (-1, -1)
+
+    def _axes(self, value: int) -> tuple[list[int], list[int]]:
+        """By axis of a value that of the tensor that is drawn for it, or of its part said before, and its shape.
+
+        -1 for an axis that is none there.
+        """
+        tensor, path = self._way(value) or (value, ())
+        tensor, shape = self.graph.ops[path[-1][0]].outputs[path[-1][1]] if path else tensor, self._shape(value)
+        made = self.graph.values[value].producer
+        if value == tensor or made is None:
+            return [*range(len(shape))], shape
+        op = self.graph.ops[made]
+        source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
+        (axes, seen), before = self._axes(source), self._shape(source)
+        if order := self.facts.order(op):
+            return [axes[axis] for axis in order], seen
+        kept, behind = [axis for axis, size in enumerate(before) if size != 1], len(before) - len(shape)
+        is_kept, found = [before[axis] for axis in kept] == [size for size in shape if size != 1], list[int]()
+        for axis, size in enumerate(shape):
+            n_before = sum(other != 1 for other in shape[:axis])
+            places = (
+                [axis] if before[: axis + 1] == shape[: axis + 1] else kept[n_before : n_before + 1] if is_kept else []
+            )
+            places += [axis + behind] if before[axis + behind :] == shape[axis:] else []
+            found.append(axes[places[0]] if places and size != 1 else -1)
+        return found, seen
 
     def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
         op = self.graph.ops[step[0]]

@@ -16,7 +16,7 @@ from typing import Literal
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.facts import Facts, regroups, sizes
+from torchrecorder.view.facts import Facts, cuts_across, regroups, sizes
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
 from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING
@@ -212,11 +212,12 @@ class Visibility:
 
     def _regrouping(self) -> Iterator[int]:
         """Views with other axes and the ops that take a part along these, as in a shift of relative positions."""
-        for op in (op for op in self.graph.ops if regroups(self.graph, op)):
+        for op in (op for op in self.graph.ops if op.name in SHAPING and op.inputs):
             readers, size = self.readers.get(op.outputs[0], ()), prod(sizes(self.graph, op.outputs[0]))
-            takers = [reader.id for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
-            if takers and all(self.handed[taker] is not None for taker in takers):
-                yield from (op.id, *takers)
+            takers = [reader for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
+            if takers and all(self.handed[taker.id] is not None for taker in takers):
+                is_odd = regroups(self.graph, op) or any(cuts_across(self.graph, op, taker) for taker in takers)
+                yield from (op.id, *(taker.id for taker in takers)) if is_odd else ()
 
     def _beginning(self) -> Iterator[int]:
         """Ops that take the parts of a tensor which a row of layers begins with, each of which hands them on.
