@@ -258,8 +258,11 @@ def _wrong(
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
     taken = (op for op in far if not _ANEW.search(op.name))  # zeros take the shape and the type of a tensor, not it
-    read = ((value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    read = [(value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:])]
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
+    reached = {at for value, _ in read for at in _way(graph, value)}  # all that a layer gives is named after it
+    whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
+    values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
