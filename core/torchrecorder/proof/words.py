@@ -44,6 +44,7 @@ _LACKING = re.compile(r"without ([^·]*)")
 _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "randn_like", "zeros", "zeros_like"))
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
+_ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
@@ -99,9 +100,13 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
                 yield f"“{words}” at {key} says a run that is another"
-        numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
-        for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
-            if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):
+        numbers = [(op, float(text)) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
+        factors = [1 / number if op.name.strip("_") == "div" else number for op, number in numbers if number]
+        for sign, inverse, square in _ROOT.findall(words):
+            root = int(square) ** (0.5 if (sign == "÷") == bool(inverse) else -0.5)
+            if not any(
+                isclose(it, one, rel_tol=1e-8) for it in factors for one in (root, *(() if sign else (1 / root,)))
+            ):
                 yield f"“{words}” at {key} says a root, and no argument has that"
         masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
         made = {view.graph.values[[*_way(view.graph, mask)][-1]].producer for mask in masks}
