@@ -47,7 +47,10 @@ _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 _SIGNS = SIGNS | COMPARISONS
 _PAIRS, _SIDES = "all pairs", 2
 _SAME_ORDER = frozenset(
-    ("unsqueeze", "squeeze", "view", "reshape", "getitem", "flatten", "unflatten", "to", "contiguous", "clone", "pass")
+    """
+    unsqueeze squeeze view reshape getitem flatten unflatten to float half bfloat16 type type_as contiguous clone detach
+    pass
+    """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Moves that leave axes of more than one in their order, if their sizes are the same."""
 _HALVES = {"1st half": 0, "2nd half": 1}
@@ -180,30 +183,15 @@ class PartsProof:
             return False
         if any(self._way(value) != (tensor, ()) for value in op.inputs):
             return False
-        a, b = (self._along(value, tensor) for value in op.inputs)
+        (a, _), (b, _) = map(self._axes, op.inputs)
+        if -2 in (*a, *b):
+            return False
         if SIGNS.get(op.name.strip("_")) == "@":
             return len(a) > 1 and a[:-2] == b[:-2] and a[-2:] == b[:-3:-1] and -1 not in a[-2:]
         n = max(len(a), len(b))
         pairs = zip(*([-1] * (n - len(of)) + of for of in (a, b)), strict=True)
         unlike = [(x, y) for x, y in pairs if x != y]
         return bool(a and b) and len(unlike) == _SIDES and unlike[0] == unlike[1][::-1] and -1 in unlike[0]
-
-    def _along(self, value: int, tensor: int) -> list[int]:
-        """By axis of a value that of a tensor that it runs along, -1 for one of one or repeated; none if unknown."""
-        shape, made = self._shape(value), self.graph.values[value].producer
-        if value == tensor or made is None:
-            return [-1 if size == 1 else axis for axis, size in enumerate(shape)] if value == tensor else []
-        op = self.graph.ops[made]
-        source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
-        before, whole = self._along(source, tensor), self._shape(source)
-        if not before or op.name in ("expand", "expand_as"):
-            return before and [-1] * (len(shape) - len(before)) + before
-        if order := self.facts.order(op):
-            return [before[axis] for axis in order]
-        kept = [axis for axis, size in zip(before, whole, strict=True) if size != 1]
-        if op.name not in _SAME_ORDER or [it for it in whole if it != 1] != [it for it in shape if it != 1]:
-            return []
-        return [-1 if size == 1 else kept.pop(0) for size in shape]
 
     def _are_each(self, tail: Node, head: Node) -> bool:
         """Whether each turn of a box around the head alone reads another one of several tensors that a node brings."""
@@ -418,27 +406,28 @@ class PartsProof:
     def _axes(self, value: int) -> tuple[list[int], list[int]]:
         """By axis of a value that of the tensor that is drawn for it, or of its part said before, and its shape.
 
-        -1 for an axis that is none there.
+        -1 for an axis of one or a repeated one, -2 for one that is none there.
         """
         tensor, path = self._way(value) or (value, ())
         tensor, shape = self.graph.ops[path[-1][0]].outputs[path[-1][1]] if path else tensor, self._shape(value)
         made = self.graph.values[value].producer
         if value == tensor or made is None:
-            return [*range(len(shape))], shape
+            return [-1 if size == 1 else axis for axis, size in enumerate(shape)], shape
         op = self.graph.ops[made]
         source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
         (axes, seen), before = self._axes(source), self._shape(source)
         if order := self.facts.order(op):
             return [axes[axis] for axis in order], seen
+        is_repeating, found = op.name in ("expand", "expand_as"), list[int]()
+        if not is_repeating and op.name not in _SAME_ORDER:
+            return [-2] * len(shape), seen
         kept, behind = [axis for axis, size in enumerate(before) if size != 1], len(before) - len(shape)
-        is_kept, found = [before[axis] for axis in kept] == [size for size in shape if size != 1], list[int]()
+        is_kept = [before[axis] for axis in kept] == [size for size in shape if size != 1]
         for axis, size in enumerate(shape):
-            n_before = sum(other != 1 for other in shape[:axis])
-            places = (
-                [axis] if before[: axis + 1] == shape[: axis + 1] else kept[n_before : n_before + 1] if is_kept else []
-            )
-            places += [axis + behind] if before[axis + behind :] == shape[axis:] else []
-            found.append(axes[places[0]] if places and size != 1 else -1)
+            n = sum(other != 1 for other in shape[:axis])
+            places = [axis] if before[: axis + 1] == shape[: axis + 1] else kept[n : n + 1] if is_kept else []
+            places += [axis + behind] if axis + behind >= 0 and before[axis + behind :] == shape[axis:] else []
+            found.append(-1 if size == 1 else axes[places[0]] if places else -1 if is_repeating else -2)
         return found, seen
 
     def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
