@@ -118,15 +118,11 @@ class Sameness:
         said = {node.name, *(name for span in node.spans if span.name == "function" for name in span.values)}
         for op in node.ops if node.kind == "function" and node.op is None else ():
             for other in (*coverage.again.get(op, ()), *self.ops.get(op, ())):
-                names = {self.graph.frames[at].short for at in frames(self.graph, self.graph.ops[other])}
-                if names and names.isdisjoint(said):
-                    path, name = (
-                        self._path(self.graph.ops[other].call),
-                        self.graph.frames[self.graph.ops[other].frame or 0].short,
-                    )
-                    yield Fault(
-                        "sameness", f"what is drawn as {node.name}() is {name}() in {path}", coverage.around(node)
-                    )
+                row = self.graph.ops[other]
+                ran = [self.graph.frames[at].short for at in frames(self.graph, row)]
+                if ran and said.isdisjoint(ran):
+                    words = f"what is drawn as {node.name}() is {ran[0]}() in {self._path(row.call)}"
+                    yield Fault("sameness", words, coverage.around(node))
         for part in (node, *node.parts):
             if part.kind != "op" or part.op is None:
                 continue

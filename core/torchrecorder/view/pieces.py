@@ -291,9 +291,11 @@ class _Parts:
     def _axis_before(self, op: Op, source: int, value: int, axis: int) -> int:
         """The axis of what an op moves that becomes one of what it gives; -1 if none does."""
         before, shape = self._shape(source), self._shape(value)
-        if axis < 0 or op.name in EXCHANGES:
+        if axis < 0:
+            return -1
+        if op.name in EXCHANGES:
             axes = [int(number) % len(before) for number in re.findall(r"-?\d+", " ".join(op.attrs.values()))]
-            if op.name == "permute" and axis >= 0:
+            if op.name == "permute":
                 return axes[axis]
             i, j = axes if len(axes) == 2 else (len(before) - 2, len(before) - 1)
             is_swap = op.name in ("transpose", "swapaxes", "swapdims", "t", "mT")

@@ -247,7 +247,8 @@ class Visibility:
             own = [op for op in ops if self.graph.ops[op].name in EXCHANGES]
             if own and all(self.handed[op] is not None for op in ops):
                 row = self.graph.frames[frame]
-                turning.setdefault(self.tree.cls(row.call), {}).setdefault(row.call, {})[row.short] = own
+                names = turning.setdefault(self.tree.cls(row.call), {}).setdefault(row.call, {})
+                names.setdefault(row.short, []).extend(own)
         for calls in turning.values():
             for names in calls.values():
                 lacking = (names.keys() - other for other in calls.values() if len(other) == len(names))

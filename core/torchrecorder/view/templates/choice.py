@@ -325,10 +325,7 @@ class _Placed(NamedTuple):
 def with_entrances(view: View, calls: Sequence[int], visible: Visibility) -> View:
     """The inside of a call, each of whose inputs is one thing in all of the calls that it stands for."""
     root = view.boxes[0].calls[0]
-    others: list[_Placed] = []
-    for call in (call for call in calls if call != root):
-        placed = ((visible.places.op(op, call, root), values) for op, values in _reads(call, visible).items())
-        others.append(_Placed(call, {op: values for op, values in placed if op is not None}))
+    others = [_placed(call, root, visible) for call in calls if call != root]
     own = _Placed(root, _reads(root, visible) if others else {})
     slots = {op: max(len(placed.reads.get(op, ())) for placed in (own, *others)) for op in own.reads}
     reader = _readers(view, visible)
@@ -349,19 +346,22 @@ def with_entrances(view: View, calls: Sequence[int], visible: Visibility) -> Vie
 
 def _as_one(view: View, call: int, visible: Visibility) -> list[str]:
     """Pairs of entrances of an inset that are one thing in a call."""
-    root = view.boxes[0].calls[0]
-    own, placed = (
-        _reads(root, visible),
-        {visible.places.op(op, call, root): of for op, of in _reads(call, visible).items()},
-    )
-    there, reader = _Placed(call, {op: of for op, of in placed.items() if op is not None}), _readers(view, visible)
-    got: dict[str, set[int | None]] = {}
-    for source in (node for node in view.nodes if node.kind == "input"):
+    root, entrances = view.boxes[0].calls[0], [node for node in view.nodes if node.kind == "input"]
+    if len(entrances) < 2:
+        return []
+    there, own = _placed(call, root, visible), _reads(root, visible)
+    reader, got = _readers(view, visible), dict[str, set[int | None]]()
+    for source in entrances:
         heads = {edge.head for edge in view.edges if edge.tail == source.id}
         reads = ((op, i) for op in own if reader.get(op) in heads for i in range(len(own[op])))
         here = (read for read in reads if own[read[0]][read[1]] in source.values)
         got[source.name] = {there.value(read, len(own[read[0]])) for read in here} - {None}
     return [f"{b} is {a}" for a, b in combinations(got, 2) if got[a] == got[b] and len(got[a]) == 1]
+
+
+def _placed(call: int, root: int, visible: Visibility) -> _Placed:
+    placed = ((visible.places.op(op, call, root), values) for op, values in _reads(call, visible).items())
+    return _Placed(call, {op: values for op, values in placed if op is not None})
 
 
 def _readers(view: View, visible: Visibility) -> dict[int, int]:
