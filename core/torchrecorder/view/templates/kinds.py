@@ -67,21 +67,23 @@ class Kinds:
 
     @cached_property
     def models(self) -> dict[int, int]:
-        """By kind the first call of those that show most, from which few words tell all others."""
-        return {kind: max(calls, key=lambda call: self._amount[call]) for kind, calls in self.members.items()}
+        """By kind the first call of those that show most, from which few words tell all others.
+
+        Of several the one that gets most things: what another does of one thing may be of two in it.
+        """
+        aside, rows = self.visible.facts.aside, self.graph.calls
+        n_got = [len({*row.inputs.values()} - aside) for row in rows]
+        of_kind = self.members.items()
+        return {kind: max(calls, key=lambda call: (self._amount[call], n_got[call])) for kind, calls in of_kind}
 
     @cached_property
     def _amount(self) -> list[float]:
-        """By call how much runs in it; a little less if it reads a parameter or constant where others may get data.
-
-        A little more for each thing that it gets: what two calls do of one thing may be of two in another.
-        """
+        """By call how much runs in it; a little less if it reads a parameter or constant where others may get data."""
         aside, amount = self.visible.facts.aside, [0.0] * len(self.graph.calls)
         for op in self.graph.ops:
             n_fixed = sum(self.graph.values[value].kind == "param" or value in aside for value in op.inputs)
             amount[op.call] += (not self.visible.contracted[op.id]) - n_fixed / tuning.MAX_NODES
         for row in reversed(self.graph.calls):
-            amount[row.id] += len({*row.inputs.values()} - aside) / tuning.MAX_NODES
             if row.parent is not None and row.id not in self._gone:
                 amount[row.parent] += amount[row.id] + 1
         return amount
