@@ -377,8 +377,10 @@ class PartsProof:
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
             single = [self._single(step) for step in steps]
-            if len({axis for axis, _ in single}) == 1 and single[0][0] >= 0:
-                return {at for _, at in single} == wanted and shape[single[0][0]] == n
+            axis = single[0][0]
+            if axis >= 0 and all(at == axis for at, _ in single):  # an index would be of none of the axes there
+                is_away = self._axes(first.inputs[0])[0][axis] < 0
+                return is_away and {at for _, at in single} == wanted and shape[axis] == n
             is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
