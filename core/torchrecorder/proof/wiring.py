@@ -122,7 +122,11 @@ class Wiring:
         drawn, orders, without, inside = -1, list[list[int]](), list[list[int]](), range(call, self.facts.end[call])
         while (made := self.graph.values[value].producer) is not None and self.graph.ops[made].call in inside:
             op = self.graph.ops[made]
-            if self.coverage.nodes.get(twins.get(made, made)) or not self.facts.is_move(op, range(op.outputs[0] + 1)):
+            if (
+                not op.inputs
+                or self.coverage.nodes.get(twins.get(made, made))
+                or not self.facts.is_move(op, range(op.outputs[0] + 1))
+            ):
                 drawn = twins.get(made, made)
                 break
             value, order, shape = op.inputs[0], self.facts.order(op), self.graph.values[op.inputs[0]].shape

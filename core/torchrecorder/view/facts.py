@@ -138,13 +138,11 @@ def regroups(graph: Graph, op: Op) -> bool:
 
 
 def cuts_across(graph: Graph, op: Op, taker: Op) -> bool:
-    """Whether an op takes a stretch of an axis that another one makes of several, and no whole rows of these."""
+    """Whether an op takes a stretch of one axis, which another makes of several, and no whole rows of these."""
     ends = [graph.values[value].shape for value in (op.inputs[0], taker.inputs[0], taker.outputs[0])]
-    if (
-        op.name not in SHAPING - EXCHANGES
-        or len(ends[1]) != len(ends[2])
-        or any(isinstance(n, str) for n in sum(ends, ()))
-    ):
+    is_shaping = op.name in SHAPING - EXCHANGES and not any(isinstance(n, str) for shape in ends for n in shape)
+    cut = [text for text in taker.attrs.get("1", "").split(", ") if any(map(str.isdigit, text))]
+    if not is_shaping or len(ends[1]) != len(ends[2]) or len(cut) > 1:  # a crop of all that was padded tells itself
         return False
     before, whole, taken = ([n for n in shape if isinstance(n, int)] for shape in ends)
     axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=True)) if a != b), None)

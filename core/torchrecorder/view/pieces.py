@@ -345,8 +345,8 @@ class _Parts:
         if len(inputs) != len(op.inputs):
             return _said(part)
         origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
-        own, _ = self._traced(value, len(part))
-        return _said(again if self._is_like(own, origin, other) else part)
+        own, here = self._traced(value, len(part))  # so far back that a cut may be of other axes than in its part
+        return _said(again if self._is_like(own, origin, other) and _said(again) != _said(here) else part)
 
     def _is_like(self, own: int, origin: int, other: int) -> bool:
         """Whether a value is one in another turn: the same of outside, or made by what stands for its maker."""
