@@ -71,6 +71,7 @@ def op_label(
         if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
             return Label(f"{text} {sign}")
         is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
+        sign, text = ("×", text[2:]) if sign == "÷" and text.startswith("1/") else (sign, text)
         return Label(f"{_OPPOSITE[sign]} {text[1:]}" if is_less else f"{sign} {text}")
     if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`
         how = f"{COMPARED[name]} {op.attrs.get('1') or op.attrs.get('other', '')}".strip()

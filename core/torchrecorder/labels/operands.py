@@ -103,10 +103,17 @@ class Operands:
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
         edges, words = self._edges.get(node.id, []), dict[str, None]()
-        for op in (self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE):
-            besides = (op.inputs[i] for i in self._away(node, op, edges))
-            besides = (value for value in besides if self.graph.values[origin(self.graph, value)].kind != "param")
-            words |= {clean(self.names.of(value, op, self.base(node)), _MAX_NAME): None for value in besides}
+        ops = [self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE]
+        away = [(op.inputs[i], op) for op in ops for i in self._away(node, op, edges)]
+        ways = {value: {at for at, _ in _way(self.graph, value)} for value, _ in away}
+        read, givers = set[int]().union(*ways.values()), dict[int, str]()
+        for call in self.graph.calls:  # `rotary_emb` tells more than the `position_embeddings` that it gave
+            if call.kind == "module" and call.outputs and read.issuperset(call.outputs.values()):
+                givers |= {at: givers.get(at, _last(call.module)) for at in call.outputs.values()}
+        for value, op in away:
+            if self.graph.values[origin(self.graph, value)].kind != "param":
+                giver = next((givers[at] for at in ways[value] if givers.get(at)), "")
+                words |= {clean(giver or self.names.of(value, op, self.base(node)), _MAX_NAME): None}
         return ", ".join(words) if len(words) <= _MOST and all(words) else ""
 
     def position(self, first: Node, data: Node) -> int:

@@ -23,6 +23,7 @@ _UNTOLD = names(
     """
     padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
     elementwise_affine ceil_mode count_include_pad return_indices class params index
+    function
     """
 )
 """Settings that a picture does not need to say of layers which it shows closed."""

@@ -103,26 +103,16 @@ class _Carried:
         while read != given and is_function and made in self._made_by(head):  # as the function gets it
             read = self._graph.ops[made].inputs[0]
             made = self._graph.values[read].producer
-        if edge.part.startswith("["):  # an index is of the axes of what it takes a part of
-            read = self._whole(given, read)
         arriving = _shape(self._view, read, show)
         sizes = [_without_examples(text) for text in (*several, arriving)]
         is_reshaped = len({*map(tuple, (sorted(it.split("×")) for it in sizes))}) > 1
-        if self._n_elements(given) != self._n_elements(read) and not edge.part.startswith("["):
+        if self._n_elements(given) != self._n_elements(read):  # an index is of the axes of what is given
             return several, "", False
         is_plain = self.n_readers[edge.tail] == 1 or not is_reshaped or self._view.nodes[edge.tail].kind == "function"
         if is_plain and len(self._graph.values[read].shape) < len(self._graph.values[given].shape):
             return [arriving], "", False
         is_written = head.kind == "function" and not is_function and not is_reshaped  # a formula has its `kᵀ`
         return several, "" if is_written or sizes[0] == sizes[1] else arriving, is_reshaped
-
-    def _whole(self, given: int, read: int) -> int:
-        """What a part is taken of on the way between two values."""
-        whole = given
-        while read != given:
-            part, read = read, self._graph.ops[self._graph.values[read].producer or 0].inputs[0]
-            whole = read if self._n_elements(read) > self._n_elements(part) else whole
-        return whole
 
     def _is_written(self, value: int) -> bool:
         """Whether it was written into a part of something, which a recording has by the shape of the part."""

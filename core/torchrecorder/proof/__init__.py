@@ -25,6 +25,7 @@ from torchrecorder.proof.wiring import (
     of_columns,
     of_entrances,
     of_last_turns,
+    of_one_thing,
     of_outlets,
     of_results,
     of_sums,
@@ -131,7 +132,7 @@ class Prover:
             faults += of_entrances(coverage, inset.calls)
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
-        faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness))
+        faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness), *of_one_thing(sameness))
         faults += SettingsProof(sameness, self._words).faults() if self._words is not None else ()
         for coverage, calls in zip(coverages[1:], sameness.lettered.values(), strict=True):
             faults += Wiring(coverage).faults(calls)

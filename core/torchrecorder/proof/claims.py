@@ -261,12 +261,12 @@ def _arrives(view: View, head: Node, ways: Sequence[Sequence[int]], said: str) -
 
 
 def _is_of_index(view: View, way: Sequence[int], part: str, said: str) -> bool:
-    """Whether an index on a line is of the last shape that the line says: the first one behind the tail."""
-    texts = [*(_shape(view, value) for value in way), said.rpartition(" → ")[2]]
-    *shapes, last = ([size for size in text.split("×") if size not in ("1", "N")] for text in texts)
-    numbers = [math.prod(n for n in view.graph.values[value].shape if isinstance(n, int)) for value in way]
-    taken = [at for at in range(1, len(way)) if numbers[at - 1] < numbers[at]]
-    return not part.startswith("[") or "," in said or not taken or shapes[taken[-1]] == last
+    """Whether a line with an index says the shape of what its tail gives, of which the index is, last."""
+    given, last = (
+        [n for n in text.split("×") if n not in ("1", "N")]
+        for text in (_shape(view, way[-1]), said.rpartition(" → ")[2])
+    )
+    return not part.startswith("[") or "," in said or given == last
 
 
 def _shape(view: View, value: int) -> str:

@@ -185,6 +185,16 @@ class GraphFacts:
         is_cut = made is not None and made.name == "getitem" and len(made.inputs) == 1
         return 0 in row.shape and (self.is_side[value] or is_cut)
 
+    def order(self, op: Op) -> list[int]:
+        """The axes of what an op reads in the order in which it gives them; empty if it exchanges none."""
+        n = len(self.graph.values[op.inputs[0]].shape) if op.inputs else 0
+        axes = [int(axis) % n for axis in re.findall(r"-?\d+", " ".join(op.attrs.values()))] if n > 1 else []
+        if op.name in ("t", "T", "mT", "transpose", "swapaxes", "swapdims") and n > 1:
+            i, j = axes or (n - 2, n - 1)
+            axes = [{i: j, j: i}.get(axis, axis) for axis in range(n)]
+            return axes if op.name != "T" or n == 2 else []
+        return axes if op.name == "permute" and len(axes) == n else []
+
     def moves(self, op: Op, origin: list[int]) -> bool:
         """Whether an op `is_move`; what it gives then has the origin of what it moves."""
         if not op.inputs or not self.is_move(op, origin):

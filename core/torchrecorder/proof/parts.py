@@ -47,7 +47,10 @@ _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 _SIGNS = SIGNS | COMPARISONS
 _PAIRS, _SIDES = "all pairs", 2
 _SAME_ORDER = frozenset(
-    ("unsqueeze", "squeeze", "view", "reshape", "getitem", "flatten", "unflatten", "to", "contiguous", "clone", "pass")
+    """
+    unsqueeze squeeze view reshape getitem flatten unflatten to float half bfloat16 type type_as contiguous clone detach
+    pass
+    """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Moves that leave axes of more than one in their order, if their sizes are the same."""
 _HALVES = {"1st half": 0, "2nd half": 1}
@@ -180,35 +183,15 @@ class PartsProof:
             return False
         if any(self._way(value) != (tensor, ()) for value in op.inputs):
             return False
-        a, b = (self._along(value, tensor) for value in op.inputs)
+        (a, _), (b, _) = map(self._axes, op.inputs)
+        if -2 in (*a, *b):
+            return False
         if SIGNS.get(op.name.strip("_")) == "@":
             return len(a) > 1 and a[:-2] == b[:-2] and a[-2:] == b[:-3:-1] and -1 not in a[-2:]
         n = max(len(a), len(b))
         pairs = zip(*([-1] * (n - len(of)) + of for of in (a, b)), strict=True)
         unlike = [(x, y) for x, y in pairs if x != y]
         return bool(a and b) and len(unlike) == _SIDES and unlike[0] == unlike[1][::-1] and -1 in unlike[0]
-
-    def _along(self, value: int, tensor: int) -> list[int]:
-        """By axis of a value that of a tensor that it runs along, -1 for one of one or repeated; none if unknown."""
-        shape, made = self._shape(value), self.graph.values[value].producer
-        if value == tensor or made is None:
-            return [-1 if size == 1 else axis for axis, size in enumerate(shape)] if value == tensor else []
-        op = self.graph.ops[made]
-        source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
-        before, whole = self._along(source, tensor), self._shape(source)
-        axes = [int(number) % len(whole) for number in re.findall(r"-?\d+", " ".join(op.attrs.values()))]
-        if not before or op.name in ("expand", "expand_as"):
-            return before and [-1] * (len(shape) - len(before)) + before
-        if op.name in ("t", "T", "mT", "transpose"):
-            i, j = axes or (len(whole) - 2, len(whole) - 1)
-            before[i], before[j] = before[j], before[i]
-            return before if op.name != "T" or len(whole) == _SIDES else []
-        if op.name == "permute":
-            return [before[axis] for axis in axes]
-        kept = [axis for axis, size in zip(before, whole, strict=True) if size != 1]
-        if op.name not in _SAME_ORDER or [it for it in whole if it != 1] != [it for it in shape if it != 1]:
-            return []
-        return [-1 if size == 1 else kept.pop(0) for size in shape]
 
     def _are_each(self, tail: Node, head: Node) -> bool:
         """Whether each turn of a box around the head alone reads another one of several tensors that a node brings.
@@ -409,12 +392,17 @@ class PartsProof:
     def _are(self, words: str, steps: Sequence[_Step]) -> bool:
         """Whether parts that are taken of one value are together what some words say."""
         ops = {op for op, _ in steps}
-        shape = self._shape(self.graph.ops[steps[0][0]].inputs[0])
+        first = self.graph.ops[steps[0][0]]
+        shape = self._shape(first.inputs[0])
         if (of := _OF.fullmatch(words)) or words in _HALVES:
-            first = self.graph.ops[steps[0][0]]
             runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
             wanted, n = (wanted, int(of[2])) if of else ({_HALVES[words]}, len(_HALVES))
+            single = [self._single(step) for step in steps]
+            axis = single[0][0]
+            if axis >= 0 and all(at == axis for at, _ in single):  # an index would be of none of the axes there
+                is_away = self._axes(first.inputs[0])[0][axis] < 0
+                return is_away and {at for _, at in single} == wanted and shape[axis] == n
             is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
@@ -422,7 +410,49 @@ class PartsProof:
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
-        return _region(words, shape) == _union([self._region(step, shape) for step in steps])
+        union, axes, seen = _union([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
+        region = [(0, size) for size in seen]
+        for axis, stretch in enumerate(union or ()):
+            if stretch != (0, shape[axis]) and axes[axis] >= 0:
+                region[axes[axis]] = stretch
+            elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
+                return False
+        return union is not None and _region(words, seen) == region
+
+    def _single(self, step: _Step) -> tuple[int, int]:
+        """The axis of which an index takes a single place, and that place; -1 if it takes another part."""
+        op = self.graph.ops[step[0]]
+        indices = op.attrs.get("1", "").strip("()").rstrip(",").split(", ") if op.name == "getitem" else []
+        numbers = [(at, int(index)) for at, index in enumerate(indices) if index.strip("-").isdigit()]
+        is_one = len(numbers) == 1 and all(index in (":", indices[numbers[0][0]]) for index in indices)
+        return (numbers[0][0], numbers[0][1] % self._shape(op.inputs[0])[numbers[0][0]]) if is_one else (-1, -1)
+
+    def _axes(self, value: int) -> tuple[list[int], list[int]]:
+        """By axis of a value that of the tensor that is drawn for it, or of its part said before, and its shape.
+
+        -1 for an axis of one or a repeated one, -2 for one that is none there.
+        """
+        tensor, path = self._way(value) or (value, ())
+        tensor, shape = self.graph.ops[path[-1][0]].outputs[path[-1][1]] if path else tensor, self._shape(value)
+        made = self.graph.values[value].producer
+        if value == tensor or made is None:
+            return [-1 if size == 1 else axis for axis, size in enumerate(shape)], shape
+        op = self.graph.ops[made]
+        source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
+        (axes, seen), before = self._axes(source), self._shape(source)
+        if order := self.facts.order(op):
+            return [axes[axis] for axis in order], seen
+        is_repeating, found = op.name in ("expand", "expand_as"), list[int]()
+        if not is_repeating and op.name not in _SAME_ORDER:
+            return [-2] * len(shape), seen
+        kept, behind = [axis for axis, size in enumerate(before) if size != 1], len(before) - len(shape)
+        is_kept = [before[axis] for axis in kept] == [size for size in shape if size != 1]
+        for axis, size in enumerate(shape):
+            n = sum(other != 1 for other in shape[:axis])
+            places = [axis] if before[: axis + 1] == shape[: axis + 1] else kept[n : n + 1] if is_kept else []
+            places += [axis + behind] if axis + behind >= 0 and before[axis + behind :] == shape[axis:] else []
+            found.append(-1 if size == 1 else axes[places[0]] if places else -1 if is_repeating else -2)
+        return found, seen
 
     def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
         op = self.graph.ops[step[0]]

@@ -14,6 +14,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.proof.parts import at_turn
+from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, Span, View
 
 _SIZES = frozenset(
@@ -114,6 +115,14 @@ class Sameness:
 
     def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
         yield from self._of_indices(coverage, node)
+        said = {node.name, *(name for span in node.spans if span.name == "function" for name in span.values)}
+        for op in node.ops if node.kind == "function" and node.op is None else ():
+            for other in (*coverage.again.get(op, ()), *self.ops.get(op, ())):
+                row = self.graph.ops[other]
+                ran = [self.graph.frames[at].short for at in frames(self.graph, row)]
+                if ran and said.isdisjoint(ran):
+                    words = f"what is drawn as {node.name}() is {ran[0]}() in {self._path(row.call)}"
+                    yield Fault("sameness", words, coverage.around(node))
         for part in (node, *node.parts):
             if part.kind != "op" or part.op is None:
                 continue

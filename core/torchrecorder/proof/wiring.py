@@ -12,6 +12,7 @@ from itertools import combinations
 
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS, Fault
+from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import Box, Node
 
 _Place = tuple[object, ...]
@@ -39,6 +40,7 @@ class Wiring:
                     yield Fault("sameness", words, (call, root))
                     break
             yield from self._other_data(call, ops)
+            yield from self._other_orders(call, ops)
 
     def _pairs(self, call: int, root: int) -> Iterator[tuple[int, int]]:
         """The ops of a call and of the root at one place, but for layers that one of both runs more often."""
@@ -98,6 +100,41 @@ class Wiring:
                     yield Fault("sameness", words, (call, self.coverage.root))
                     return
 
+    def _other_orders(self, call: int, ops: Mapping[int, int]) -> Iterator[Fault]:
+        """Faults of axes that what is not drawn puts elsewhere in a call, and not in the one that is drawn."""
+        root, twins = self.coverage.root, self.facts.match(call, self.coverage.root).ops
+        for op, twin in ops.items():
+            for pair in zip(self.graph.ops[op].inputs, self.graph.ops[twin].inputs, strict=False):
+                (made, *here), (made_there, *there) = map(self._ordered, pair, (call, root), (twins, {}))
+                if made == made_there and all(a != b for a, b in zip(here, there, strict=True)):
+                    names = [self.graph.calls[at].module for at in (call, root)]
+                    words = (
+                        f"{self.graph.ops[op].name} of {names[0]} reads axes in another order than that of {names[1]}"
+                    )
+                    yield Fault("sameness", words, (call, root))
+                    return
+
+    def _ordered(self, value: int, call: int, twins: Mapping[int, int]) -> tuple[int, list[list[int]], list[list[int]]]:
+        """The op that is drawn for a value, and how axes changed places since: all, and but for those of one.
+
+        -1 in place of an op outside of the call.
+        """
+        drawn, orders, without, inside = -1, list[list[int]](), list[list[int]](), range(call, self.facts.end[call])
+        while (made := self.graph.values[value].producer) is not None and self.graph.ops[made].call in inside:
+            op = self.graph.ops[made]
+            if (
+                not op.inputs
+                or self.coverage.nodes.get(twins.get(made, made))
+                or not self.facts.is_move(op, range(op.outputs[0] + 1))
+            ):
+                drawn = twins.get(made, made)
+                break
+            value, order, shape = op.inputs[0], self.facts.order(op), self.graph.values[op.inputs[0]].shape
+            some = [axis for axis in order if shape[axis] != 1]
+            orders += [order] if order else []
+            without += [[*map(sorted(some).index, some)]] if some != sorted(some) else []
+        return drawn, orders, without
+
     def _moved_from(self, value: int, entered: Set[int]) -> int:
         made, itself = self.graph.values[value].producer, range(len(self.graph.values))
         while made is not None and value not in entered and self.facts.is_move(op := self.graph.ops[made], itself):
@@ -135,6 +172,39 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
                 words = f"{what} of {graph.calls[call].module} come into the inset as one"
                 yield Fault("sameness", words, (call, coverage.root))
                 break
+
+
+def of_one_thing(sameness: Sameness) -> Iterator[Fault]:
+    """Faults of nodes whose calls get one thing at two entrances of their inset, which is not said, or that do not."""
+    insets = dict(zip(sameness.lettered, sameness.coverages[1:], strict=True))
+    for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
+        for node in (node for node in coverage.view.nodes if node.inset in insets):
+            inside, calls = insets[node.inset], [at for call in node.calls for at in (call, *again.get(call, ()))]
+            ones = [{*_as_one(inside, call)} for call in calls]
+            said = {frozenset(text.split(" is ")) for text in node.differs if " is " in text}
+            if said != frozenset.intersection(*map(frozenset, ones)):
+                words = (
+                    f"what {coverage.graph.calls[node.calls[0]].module} gets as one thing in {node.inset} is not said"
+                )
+                yield Fault("sameness", words, node.calls)
+
+
+def _as_one(inside: Coverage, call: int) -> Iterator[frozenset[str]]:
+    """Names of two entrances of an inset at which a call gets the same."""
+    view, (shown, there) = inside.view, (dict[int, list[int]](), dict[int, list[int]]())
+    for reads, at in ((shown, inside.root), (there, call)):
+        for (op, _), value in _from_outside(inside, at, inside.root).items():
+            reads.setdefault(op, []).append(value)
+    got: dict[str, set[int]] = {}
+    for node in (node for node in view.nodes if node.kind == "input"):
+        heads = {edge.head for edge in view.edges if edge.tail == node.id}
+        for op in (op for op in shown.keys() & there.keys() if not heads.isdisjoint(inside.nodes.get(op, ()))):
+            values = there[op] * len(shown[op]) if len(there[op]) == 1 else there[op]
+            pairs = zip(shown[op], values, strict=False)
+            got.setdefault(node.name, set()).update(value for own, value in pairs if own in node.values)
+    yield from (
+        frozenset(pair) for pair in combinations(got, 2) if len(got[pair[0]]) == 1 and got[pair[0]] == got[pair[1]]
+    )
 
 
 def of_turns(coverage: Coverage) -> Iterator[Fault]:

@@ -22,7 +22,8 @@ _ENGLISH = frozenset(
     weight of shared called times loop in parallel each step params experts top groups depthwise kernel stride dilation
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
-    param tensors kinds numbers masked expansion reduction first then N t all every pruned weight_norm spectral_norm dim
+    param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
+    dim
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -44,6 +45,7 @@ _LACKING = re.compile(r"without ([^·]*)")
 _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "randn_like", "zeros", "zeros_like"))
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
+_ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
@@ -99,9 +101,13 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
                 yield f"“{words}” at {key} says a run that is another"
-        numbers = [float(text) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
-        for root in (int(match) ** 0.5 for match in re.findall(r"√(\d+)", words)):
-            if not any(isclose(number, one, rel_tol=1e-8) for number in numbers for one in (root, 1 / root)):
+        numbers = [(op, float(text)) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
+        factors = [1 / number if op.name.strip("_") == "div" else number for op, number in numbers if number]
+        for sign, inverse, square in _ROOT.findall(words):
+            root = int(square) ** (0.5 if (sign == "÷") == bool(inverse) else -0.5)
+            if not any(
+                isclose(it, one, rel_tol=1e-8) for it in factors for one in (root, *(() if sign else (1 / root,)))
+            ):
                 yield f"“{words}” at {key} says a root, and no argument has that"
         masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
         made = {view.graph.values[[*_way(view.graph, mask)][-1]].producer for mask in masks}
@@ -260,8 +266,11 @@ def _wrong(
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
     taken = (op for op in far if not _ANEW.search(op.name))  # zeros take the shape and the type of a tensor, not it
-    read = ((value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:]))
+    read = [(value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:])]
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
+    reached = {at for value, _ in read for at in _way(graph, value)}  # all that a layer gives is named after it
+    whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
+    values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()

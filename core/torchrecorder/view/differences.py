@@ -14,6 +14,7 @@ from functools import partial, reduce
 from itertools import chain
 
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
@@ -22,9 +23,9 @@ from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import LISTED, SIZES, read
 
-CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
+CLASS, PARAMS, INDEX, HEADS, FUNCTION = "class", "params", "index", "heads", "function"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
-first turn."""
+first turn; the functions that ran at the place of one."""
 _EACH = "one each"
 """Words for several tensors of which each turn reads another."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
@@ -212,7 +213,20 @@ class _Differences:
             index = counting(indices, boxes, node.box) if {row.name for row in ops} <= {"getitem", "setitem"} else ""
             counted = [Span(INDEX, (index, indices[0]))] if index else self._of_ops(ops, is_drawn=node.kind == "op")
             spans.update(dict.fromkeys(counted))
+            if node.kind == "function" and node.op is None:
+                spans.update(dict.fromkeys(self._functions(op, alike, node.name)))
         return tuple(spans)
+
+    def _functions(self, op: int, others: Sequence[int], name: str) -> Iterator[Span]:
+        """The function that ran an op, and those that ran the ones at its place, if they are others."""
+        ran = [
+            [self.graph.frames[at].short for at in frames_around(self.graph, self.graph.ops[at].frame)]
+            for at in (op, *others)
+        ]
+        at = ran[0].index(name) if name in ran[0] else len(ran[0])
+        names = dict.fromkeys(of[at] for of in ran if len(of) > at)
+        if len(names) > 1:
+            yield Span(FUNCTION, tuple(names))
 
     def _alike(self, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]], op: int, node: Node) -> Iterator[int]:
         """The ops at the place of one that a node shows."""

@@ -137,6 +137,22 @@ def regroups(graph: Graph, op: Op) -> bool:
     return len(ends) == 2 and prod(shapes[0]) == prod(shapes[1]) and not any(a <= b for a, b in (bounds, bounds[::-1]))
 
 
+def cuts_across(graph: Graph, op: Op, taker: Op) -> bool:
+    """Whether an op takes a stretch of one axis, which another makes of several, and no whole rows of these."""
+    ends = [graph.values[value].shape for value in (op.inputs[0], taker.inputs[0], taker.outputs[0])]
+    is_shaping = op.name in SHAPING - EXCHANGES and not any(isinstance(n, str) for shape in ends for n in shape)
+    cut = [text for text in taker.attrs.get("1", "").split(", ") if any(map(str.isdigit, text))]
+    if not is_shaping or len(ends[1]) != len(ends[2]) or len(cut) > 1:  # a crop of all that was padded tells itself
+        return False
+    before, whole, taken = ([n for n in shape if isinstance(n, int)] for shape in ends)
+    axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=True)) if a != b), None)
+    if axis is None:
+        return False
+    inner, outer = prod(whole[axis + 1 :]), prod(whole[axis:])
+    rows = [size for size in accumulate(reversed(before), mul) if inner < size < outer]
+    return bool(rows) and taken[axis] * inner % rows[-1] != 0
+
+
 def frames_around(graph: Graph, frame: int | None) -> list[int]:
     frames = []
     while frame is not None:

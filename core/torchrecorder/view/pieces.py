@@ -252,7 +252,7 @@ class _Parts:
 
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
-        cuts: list[_Cut] = []
+        cuts, axis = list[_Cut](), -1
         while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
@@ -267,9 +267,46 @@ class _Parts:
             if not self._is_in_function(op, source) and (cut := self._cut(op, source, value)):
                 if len(cuts) == most:
                     break
-                cuts.append(cut)
+                cuts[-1:] = [self._seen(cut, axis, value) for cut in cuts[-1:]]
+                cuts, axis = [*cuts, cut], cut.axis
+            else:
+                axis = self._axis_before(op, source, value, axis)
             value = source
+        cuts[-1:] = [self._seen(cut, axis, value) for cut in cuts[-1:]]
         return value, tuple(reversed(cuts))
+
+    def _seen(self, cut: _Cut, axis: int, value: int) -> _Cut:
+        """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
+        behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
+        is_so = axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind)
+        if is_so or cut.axis < 0 or cut.pieces:
+            return cut
+        if axis >= 0:
+            words = _bracket(axis, whole, cut.start, cut.stop)
+            return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
+        n, at = self._shape(cut.of)[cut.axis], cut.start
+        words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
+        return _Cut(cut.of, 0, at, at + 1, words, n) if cut.stop == at + 1 else cut
+
+    def _axis_before(self, op: Op, source: int, value: int, axis: int) -> int:
+        """The axis of what an op moves that becomes one of what it gives; -1 if none does."""
+        before, shape = self._shape(source), self._shape(value)
+        if axis < 0:
+            return -1
+        if op.name in EXCHANGES:
+            axes = [int(number) % len(before) for number in re.findall(r"-?\d+", " ".join(op.attrs.values()))]
+            if op.name == "permute":
+                return axes[axis]
+            i, j = axes if len(axes) == 2 else (len(before) - 2, len(before) - 1)
+            is_swap = op.name in ("transpose", "swapaxes", "swapdims", "t", "mT")
+            return {i: j, j: i}.get(axis, axis) if is_swap else -1
+        if before[: axis + 1] == shape[: axis + 1]:
+            return axis
+        if before[(behind := axis - len(shape)) :] == shape[axis:]:
+            return len(before) + behind
+        kept = [at for at, size in enumerate(before) if size != 1]
+        is_kept = [before[at] for at in kept] == [size for size in shape if size != 1] and shape[axis] != 1
+        return kept[sum(size != 1 for size in shape[:axis])] if is_kept else -1
 
     def _is_in_function(self, op: Op, source: int) -> bool:
         """Whether a function that is drawn as one takes a part of what it gives."""
@@ -308,8 +345,8 @@ class _Parts:
         if len(inputs) != len(op.inputs):
             return _said(part)
         origin, again = self._traced(inputs[op.inputs.index(value)], len(part))
-        own, _ = self._traced(value, len(part))
-        return _said(again if self._is_like(own, origin, other) else part)
+        own, here = self._traced(value, len(part))  # so far back that a cut may be of other axes than in its part
+        return _said(again if self._is_like(own, origin, other) and _said(again) != _said(here) else part)
 
     def _is_like(self, own: int, origin: int, other: int) -> bool:
         """Whether a value is one in another turn: the same of outside, or made by what stands for its maker."""

@@ -356,6 +356,41 @@ def test_a_function_names_what_it_reads_besides() -> None:
     assert "names biases, which" in wrong
 
 
+class Angles(nn.Module):
+    def forward(self, n: int) -> tuple[Tensor, Tensor]:
+        turns = torch.arange(n, dtype=torch.float32)[:, None] / torch.ones(8)
+        return turns.cos(), turns.sin()
+
+
+def turned_by(x: Tensor, cos: Tensor, sin: Tensor | None) -> Tensor:
+    for _ in range(17):
+        x = x.cumsum(1)
+    return x * cos if sin is None else x * cos + x.roll(4, -1) * sin
+
+
+class Turning(nn.Module):
+    """As layers that get `position_embeddings` of a layer that is drawn nowhere."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.is_whole, self.angles, self.first, self.last = is_whole, Angles(), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        cos, sin = self.angles(6)
+        return self.last(turned_by(self.first(x), cos, sin if self.is_whole else None))
+
+
+@pytest.mark.parametrize(("is_whole", "read"), [(True, "angles"), (False, "cos")])
+def test_a_function_names_the_layer_that_gave_all_that_it_reads_besides(*, is_whole: bool, read: str) -> None:
+    view = make_view(record(Turning(is_whole=is_whole), TOKENS), DrawingOptions())
+    (function,) = (node for node in view.nodes if node.kind == "function")
+    assert Labels(view).node(function)[:2] == ("turned_by()", read)
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    found = faults(view, written(layout, rf"\b{read}\b", "angles"))
+    assert bool(found) != is_whole  # of one of its two results it would not tell which
+
+
 class Resetting(nn.Module):
     """A state that is nothing again where an episode has ended, as in IMPALA."""
 

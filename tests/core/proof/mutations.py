@@ -201,9 +201,11 @@ def inset_call_missing(view: View) -> View | None:
 
 def entrances_joined(view: View) -> View | None:
     """Two things that come into an inset as one, as if all of its calls got one thing twice."""
+    views = (view, *(inset.view for inset in view.insets))
+    said = {text for shown in views for node in shown.nodes for text in node.differs}
     for i, inset in enumerate(view.insets):
         inputs = [node for node in inset.view.nodes if node.kind == "input"]
-        twice = [(a, b) for a in inputs for b in inputs if a.id < b.id and a.values == b.values]
+        twice = [(a, b) for a in inputs for b in inputs if a.id < b.id and f"{b.name} is {a.name}" in said]
         for one, other in twice[:1]:
             here = {edge.head for edge in inset.view.edges if edge.tail == one.id}
             edges = [replace(e, tail=one.id) if e.tail == other.id else e for e in inset.view.edges]

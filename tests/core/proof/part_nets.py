@@ -275,6 +275,30 @@ class Cropped(nn.Module):
         return nn.functional.pad(self.far(x), (1, 0))[:, 1:].transpose(1, 2)[:, :3].softmax(-1)
 
 
+class Stacked(nn.Module):
+    """Keys and values of one layer, on an axis that they have behind a permutation alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both, self.near = nn.Linear(4, 8), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        keys = self.both(x).reshape(2, 3, 2, 4).permute(2, 0, 1, 3)
+        return (self.near(x) @ keys[0].mT).softmax(-1) @ keys[1]  # type: ignore[no-any-return]
+
+
+class Skewed(nn.Module):
+    """The shift of relative positions as a stretch of rows that are put together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = nn.functional.pad(self.far(x), (1, 0))
+        return y.flatten(1)[:, 3:].view(2, 3, 3).softmax(-1)
+
+
 class Nearest(nn.Module):
     """The first of an order, spread over as many channels as each of three readers has."""
 
@@ -366,6 +390,8 @@ PARTS = [
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),
     Entry("cropped", Cropped, given(numbers(2, 3, 4))),
+    Entry("stacked", Stacked, given(numbers(2, 3, 4))),
+    Entry("skewed", Skewed, given(numbers(2, 3, 4))),
     Entry("nearest", Nearest, given(numbers(2, 3, 4))),
     Entry("rolled", Rolled, given(numbers(2, 8, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),

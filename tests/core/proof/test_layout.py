@@ -407,15 +407,16 @@ def test_no_name_stands_for_what_only_the_first_turn_reads() -> None:
 
 
 def test_an_index_on_a_line_is_of_the_shape_that_the_line_says() -> None:
-    """Channels that become places: of those before, the index would leave out another part."""
+    """Places that come before channels behind it: of those, the index would leave out another part."""
     with torch.no_grad():
         view = view_of(capture(Rearranged(), (torch.ones(2, 8, 6),)))
     layout = paper(view)
     assert faults(view, layout) == ()
-    before = [it._replace(word=it.word.partition(" → ")[0]) for it in layout.lines]
-    assert before != layout.lines
-    (said,) = faults(view, replace(layout, lines=before))
-    assert said.endswith("is not the shape of what “[:, :, 1:]” is a part of")
+    behind = [it._replace(word=it.word.replace("N×4×6", "N×6×4")) for it in layout.lines]
+    assert behind != layout.lines
+    said = faults(view, replace(layout, lines=behind))
+    assert said
+    assert all(text.endswith("is not the shape of what “[..., 1:]” is a part of") for text in said)
 
 
 class Quantized(nn.Module):

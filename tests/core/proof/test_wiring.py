@@ -14,10 +14,11 @@ from tests.core.view.templates.test_words import Stages, conv
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, Views, make_view
+from torchrecorder.view import View, Views, differences, make_view
 from torchrecorder.view.plan.repeats import Repeats
+from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified import patches
-from torchrecorder.view.templates import series, words
+from torchrecorder.view.templates import choice, series, words
 
 
 class Hourglass(nn.Module):
@@ -387,3 +388,81 @@ def test_what_turns_hand_on_is_seen_beside_their_outputs() -> None:
     words = "stages.0.look reads op tanh of the turn 1 before it, which is not to be seen"
     assert words in [fault.words for fault in faults(make_view(graph, options))]
     assert faults(ProvedViews(Views(graph, options)).view()) == ()
+
+
+def strips(x: Tensor) -> Tensor:
+    return x.reshape(2, 2, 4, 4, 4).permute(0, 1, 3, 2, 4).reshape(16, 4, 4)
+
+
+def grid(x: Tensor) -> Tensor:
+    return x.reshape(2, 4, 2, 4, 4).permute(0, 2, 4, 1, 3).reshape(16, 4, 4)
+
+
+class Parted(nn.Module):
+    """Mixes what a function puts together."""
+
+    def __init__(self, parted: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.norm, self.mix, self.last, self.parted = nn.LayerNorm(16), nn.Linear(4, 4), nn.Linear(16, 16), parted
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.mix(self.parted(self.norm(x))).reshape(2, 8, 16).sin()
+        return x + self.last(x.tanh()).sigmoid()  # type: ignore[no-any-return]
+
+
+class PartedTwice(nn.Module):
+    """As a MaxViT, whose layers attend within windows and across a grid in turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.within, self.across = Parted(strips), Parted(grid)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.across(self.within(x).cos())  # type: ignore[no-any-return]
+
+
+def test_layers_that_put_axes_elsewhere_are_not_drawn_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows and a grid were lines of one inset, which said nothing of them."""
+    view = ProvedViews(planned(PartedTwice())).view()
+    (parted,) = (node for node in view.insets[0].view.nodes if node.kind == "function")
+    assert [(span.name, span.values) for span in parted.spans] == [("function", ("strips", "grid"))]
+    assert not view.weakened
+    monkeypatch.setattr(differences._Differences, "_functions", lambda self, op, others, name: iter(()))
+    unsaid = "what is drawn as strips() is grid() in across"
+    assert unsaid in [fault.words for fault in faults(planned(PartedTwice()).view())]
+    monkeypatch.setattr(Visibility, "_parting", lambda self: ())
+    undrawn = "linear of across reads axes in another order than that of within"
+    assert undrawn in [fault.words for fault in faults(planned(PartedTwice()).view())]
+
+
+class LookUp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
+        memory = x if memory is None else memory
+        found = (self.q(x) @ self.k(memory).mT).softmax(-1) @ self.v(memory)
+        return x + self.out(found)  # type: ignore[no-any-return]
+
+
+class LookUps(nn.Module):
+    """Looks at itself first, then at what it began with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_itself, self.at_first = LookUp(), LookUp()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.at_first(self.at_itself(x).cos(), x.sin())  # type: ignore[no-any-return]
+
+
+def test_what_a_layer_gets_as_one_thing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An inset had the title of a layer that looks at itself, and a second entrance for what it looks at."""
+    view = ProvedViews(planned(LookUps())).view()
+    assert view.graph.calls[view.insets[0].view.boxes[0].calls[0]].module == "at_first"
+    assert [node.differs for node in view.nodes if node.inset] == [("memory is x",), ()]
+    assert not view.weakened
+    monkeypatch.setattr(choice, "_as_one", lambda view, call, visible: [])
+    words = "what at_itself gets as one thing in A is not said"
+    assert words in [fault.words for fault in faults(planned(LookUps()).view())]

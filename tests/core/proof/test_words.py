@@ -376,11 +376,12 @@ def test_a_root_is_written_as_one_and_proved() -> None:
 
         def forward(self, x: torch.Tensor) -> Any:
             y = self.embed(x) * 768**0.5
-            return self.leave(torch.relu(y) * 0.375).cumsum(-1) * 96**-0.5 * 27.713
+            return self.leave(torch.relu(y) * 0.375).cumsum(-1) * 96**-0.5 * 27.713 / 18**-0.5
 
     view = make_view(record(Scaled(), torch.zeros(2, 8)), DrawingOptions(fold=False))
     layout = paper(view)
     said = {" ".join(word.text for word in figure.words) for figure in layout.nodes}
-    assert {"× √768", "× 0.375", "× 1/√96", "× 27.71"} <= said
+    assert {"× √768", "× 0.375", "× 1/√96", "× 27.71", "× √18"} <= said
     assert faults(view, layout) == ()
-    assert ["says a root" in fault for fault in faults(view, written(layout, "√768", "√767"))] == [True]
+    for true, lie in (("√768", "√767"), ("× √18", "÷ √18")):
+        assert ["says a root" in fault for fault in faults(view, written(layout, true, lie))] == [True]

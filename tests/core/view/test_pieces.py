@@ -16,7 +16,8 @@ from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, make_view
+from torchrecorder.view import View, make_view, pieces
+from torchrecorder.view.plan.visibility import Visibility
 
 ENDS = ("mul: gate", "function:add: last")
 SAID = {
@@ -34,7 +35,7 @@ SAID = {
     "class_token": {"q > turn: [:, 1:]", "q > cat: [:, :1]"},
     "latent": {"encoder > decoder: 1st half"},
     "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
-    "steps": {"embed > step: [t]"},
+    "steps": {"embed > step: [:, t]"},  # of the axes that are drawn, not of those behind a transposition
     "halves": set[str](),
     "carried": {"stem > sum: [:, 5:]", "stem > layers.0: [:, :5]", "mul > sum: [:, 1:]"},
     "adas": {
@@ -49,7 +50,9 @@ SAID = {
     "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
     "shifted": {"input:ids > embed: [:, :-1]", "input:ids > cross_entropy: [:, 1:]"},
     "slid": set[str](),  # of other axes than before: drawn
-    "cropped": {"pad > softmax: [:, 1:] [:, :3]"},
+    "cropped": {"pad > softmax: [:, 1:] [..., :3]"},
+    "stacked": {"both > matmul: 1st half", "both > matmul: 2nd half"},
+    "skewed": set[str](),  # of other axes than before, too
     "all_of_it": set[str](),
 }
 
@@ -111,6 +114,15 @@ def test_a_size_may_be_known_by_name_alone() -> None:
 
 def test_a_stretch_of_everything_is_no_part() -> None:
     assert taken("0:8", whole=True) == set()
+
+
+@pytest.mark.parametrize("net", ["steps", "cropped", "stacked", "skewed"])
+def test_an_index_is_of_the_tensor_that_is_drawn(net: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line out of 32×33 said [..., 32:] of what was flattened behind it, which reads as its last column."""
+    monkeypatch.setattr(pieces._Parts, "_seen", lambda self, cut, axis, value: cut)
+    monkeypatch.setattr(Visibility, "_regrouping", lambda self: ())
+    found = faults(make_view(recorded(net), DrawingOptions()))
+    assert any("does not carry" in fault.words for fault in found)
 
 
 class Mixed(nn.Module):

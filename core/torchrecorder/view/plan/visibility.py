@@ -16,7 +16,7 @@ from typing import Literal
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.facts import Facts, regroups, sizes
+from torchrecorder.view.facts import Facts, cuts_across, regroups, sizes
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
 from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING
@@ -69,6 +69,7 @@ class Visibility:
                 *_shuffling(graph, self.facts.ran_in.values(), self.handed),
                 *self._regrouping(),
                 *self._beginning(),
+                *self._parting(),
             ):
                 self.handed[id_] = None
         self.contracted = [value is not None for value in self.handed]
@@ -211,11 +212,12 @@ class Visibility:
 
     def _regrouping(self) -> Iterator[int]:
         """Views with other axes and the ops that take a part along these, as in a shift of relative positions."""
-        for op in (op for op in self.graph.ops if regroups(self.graph, op)):
+        for op in (op for op in self.graph.ops if op.name in SHAPING and op.inputs):
             readers, size = self.readers.get(op.outputs[0], ()), prod(sizes(self.graph, op.outputs[0]))
-            takers = [reader.id for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
-            if takers and all(self.handed[taker] is not None for taker in takers):
-                yield from (op.id, *takers)
+            takers = [reader for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
+            if takers and all(self.handed[taker.id] is not None for taker in takers):
+                is_odd = regroups(self.graph, op) or any(cuts_across(self.graph, op, taker) for taker in takers)
+                yield from (op.id, *(taker.id for taker in takers)) if is_odd else ()
 
     def _beginning(self) -> Iterator[int]:
         """Ops that take the parts of a tensor which a row of layers begins with, each of which hands them on.
@@ -234,6 +236,23 @@ class Visibility:
                     if self.graph.ops[op].name in (*PIECES, "getitem"):
                         made.setdefault(self.graph.ops[op].inputs[0], set()).add(op)
                 yield from (op for ops in made.values() if len(ops) > 1 for op in ops)
+
+    def _parting(self) -> Iterator[int]:
+        """Ops that exchange axes in functions that do nothing else, where layers of a class call others in turns.
+
+        Windows and grids of one attention would be the same edge.
+        """
+        turning: dict[str, dict[int, dict[str, list[int]]]] = {}
+        for frame, ops in self.facts.ran_in.items():
+            own = [op for op in ops if self.graph.ops[op].name in EXCHANGES]
+            if own and all(self.handed[op] is not None for op in ops):
+                row = self.graph.frames[frame]
+                names = turning.setdefault(self.tree.cls(row.call), {}).setdefault(row.call, {})
+                names.setdefault(row.short, []).extend(own)
+        for calls in turning.values():
+            for names in calls.values():
+                lacking = (names.keys() - other for other in calls.values() if len(other) == len(names))
+                yield from (op for name in set[str]().union(*lacking) for op in names[name])
 
     def _is_gone(self, call: int, states: Sequence[State]) -> bool:
         if call in self._seen or call in self.failed:

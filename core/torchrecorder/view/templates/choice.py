@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -112,8 +113,20 @@ class Choice:
             calls[node.inset].update(node.calls, drawn.intersection(self._in_repeats(node, boxes)))
         of_letter = {letter: tuple(sorted(calls[letter])) for letter in views if calls[letter]}
         visible = self.interiors.visible
-        insets = (Inset(letter, of, with_entrances(views[letter], of, visible)) for letter, of in of_letter.items())
+        whole_of = {letter: with_entrances(views[letter], of, visible) for letter, of in of_letter.items()}
+        overview, *inner = (self._with_one_for_several(view, whole_of) for view in (overview, *whole_of.values()))
+        insets = (Inset(letter, of, view) for (letter, of), view in zip(of_letter.items(), inner, strict=True))
         return replace(overview, insets=tuple(insets))
+
+    def _with_one_for_several(self, view: View, insets: Mapping[str, View]) -> View:
+        """The view with what each node gets as one where its inset has two entrances: `memory is x`."""
+        nodes = [*view.nodes]
+        for node in (node for node in nodes if node.inset in insets):
+            visible, calls = self.interiors.visible, self._in_repeats(node, view.boxes)
+            said = [_as_one(insets[node.inset], call, visible) for call in calls]
+            words = (text for text in said[0] if all(text in other for other in said))
+            nodes[node.id] = replace(node, differs=(*node.differs, *words))
+        return replace(view, nodes=tuple(nodes))
 
     def _scored(self) -> Iterator[tuple[float, int, Interior, bool]]:
         """Score, kind and inside of what may be opened, and whether the model may be known for it.
@@ -312,13 +325,10 @@ class _Placed(NamedTuple):
 def with_entrances(view: View, calls: Sequence[int], visible: Visibility) -> View:
     """The inside of a call, each of whose inputs is one thing in all of the calls that it stands for."""
     root = view.boxes[0].calls[0]
-    others: list[_Placed] = []
-    for call in (call for call in calls if call != root):
-        placed = ((visible.places.op(op, call, root), values) for op, values in _reads(call, visible).items())
-        others.append(_Placed(call, {op: values for op, values in placed if op is not None}))
+    others = [_placed(call, root, visible) for call in calls if call != root]
     own = _Placed(root, _reads(root, visible) if others else {})
     slots = {op: max(len(placed.reads.get(op, ())) for placed in (own, *others)) for op in own.reads}
-    reader = {op: node.id for node in view.nodes for part in node.parts or (node,) for op in visible.facts.ops_of(part)}
+    reader = _readers(view, visible)
     for source in reversed(view.nodes):  # ids of those before one stay as they are
         if source.kind != "input" or len(source.values) != 1:
             continue
@@ -332,6 +342,31 @@ def with_entrances(view: View, calls: Sequence[int], visible: Visibility) -> Vie
             view, more = _parted(view, source, parted), len(groups) - 1
             reader = {op: node if node <= source.id else node + more for op, node in reader.items()}
     return view
+
+
+def _as_one(view: View, call: int, visible: Visibility) -> list[str]:
+    """Pairs of entrances of an inset that are one thing in a call."""
+    root, entrances = view.boxes[0].calls[0], [node for node in view.nodes if node.kind == "input"]
+    if len(entrances) < 2:
+        return []
+    there, own = _placed(call, root, visible), _reads(root, visible)
+    reader, got = _readers(view, visible), dict[str, set[int | None]]()
+    for source in entrances:
+        heads = {edge.head for edge in view.edges if edge.tail == source.id}
+        reads = ((op, i) for op in own if reader.get(op) in heads for i in range(len(own[op])))
+        here = (read for read in reads if own[read[0]][read[1]] in source.values)
+        got[source.name] = {there.value(read, len(own[read[0]])) for read in here} - {None}
+    return [f"{b} is {a}" for a, b in combinations(got, 2) if got[a] == got[b] and len(got[a]) == 1]
+
+
+def _placed(call: int, root: int, visible: Visibility) -> _Placed:
+    placed = ((visible.places.op(op, call, root), values) for op, values in _reads(call, visible).items())
+    return _Placed(call, {op: values for op, values in placed if op is not None})
+
+
+def _readers(view: View, visible: Visibility) -> dict[int, int]:
+    """By op the node that shows it."""
+    return {op: node.id for node in view.nodes for part in node.parts or (node,) for op in visible.facts.ops_of(part)}
 
 
 def _reads(call: int, visible: Visibility) -> dict[int, list[int]]:

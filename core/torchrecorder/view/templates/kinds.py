@@ -67,8 +67,14 @@ class Kinds:
 
     @cached_property
     def models(self) -> dict[int, int]:
-        """By kind the first call of those that show most, from which few words tell all others."""
-        return {kind: max(calls, key=lambda call: self._amount[call]) for kind, calls in self.members.items()}
+        """By kind the first call of those that show most, from which few words tell all others.
+
+        Of several the one that gets most things: what another does of one thing may be of two in it.
+        """
+        aside, rows = self.visible.facts.aside, self.graph.calls
+        n_got = [len({*row.inputs.values()} - aside) for row in rows]
+        of_kind = self.members.items()
+        return {kind: max(calls, key=lambda call: (self._amount[call], n_got[call])) for kind, calls in of_kind}
 
     @cached_property
     def _amount(self) -> list[float]:
