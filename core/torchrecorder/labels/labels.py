@@ -199,6 +199,8 @@ class Labels:
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
             own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
+            ends = {f"{row[0]}→{row[-1]}" for text in own if (row := text.split("→"))}
+            run = [text for text in run if text not in ends]
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], *own, *run[1:], *facts]
