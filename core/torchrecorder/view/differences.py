@@ -316,6 +316,8 @@ class _Differences:
             is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
             known = _OF_CONV.get(names[0].rstrip("123d"), {})  # by position, too
             for span in _differing([{known.get(key, key): value for key, value in op.attrs.items()} for op in ops]):
+                if (names[0], span.name) == ("repeat_interleave", "output_size"):
+                    continue  # follows from its input and its number
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
