@@ -208,6 +208,8 @@ class Labels:
         limit = MAX_LINE + MAX_FORMULA if computed else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
+        if not is_known and _letters(line) == _letters(name.rpartition(".")[2]):  # `embeddings.LayerNorm`
+            return Label(clean(name, MAX_NAME))
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))
         if not name or _NO_NAME.fullmatch(name) or is_known:
