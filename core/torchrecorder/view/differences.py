@@ -20,7 +20,7 @@ from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPI
 from torchrecorder.view.pieces import counting, edges_with_parts
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.settings import LISTED, SIZES, read
+from torchrecorder.view.settings import LISTED, SIZES, is_range, read
 
 CLASS, PARAMS, INDEX, HEADS = "class", "params", "index", "heads"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
@@ -388,7 +388,8 @@ def _row_of(ways: Sequence[tuple[str, str]]) -> str:
     row = [ways[0][0], *(key for key, _ in groupby(way[1] for way in ways))]
     row = row[1:] if row[0] == row[1] and len(row) > 2 else row
     is_row = len({*ways}) == 1 or all(before[1] == way[0] for before, way in pairwise(ways))
-    return "→".join(row) if is_row and all(map(all, ways)) and len(row) <= _MOST_WIDTHS else ""
+    is_short = len(row) <= LISTED or (len(row) <= _MOST_WIDTHS and not is_range(row))  # of even steps the ends are said
+    return "→".join(row) if is_row and all(map(all, ways)) and is_short else ""
 
 
 def heads(graph: Graph, op: Op) -> int:
