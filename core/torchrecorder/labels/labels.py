@@ -211,6 +211,8 @@ class Labels:
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
             own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
+            ends = {f"{row[0]}→{row[-1]}" for text in own if (row := text.split("→"))}
+            run = [text for text in run if text not in ends]
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], *own, *run[1:], *facts]
@@ -218,6 +220,8 @@ class Labels:
         limit = MAX_LINE + MAX_FORMULA if computed else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
+        if not is_known and _letters(line) == _letters(name.rpartition(".")[2]):  # `embeddings.LayerNorm`
+            return Label(clean(name, MAX_NAME))
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
             return Label(clean(cls, MAX_NAME), clean(line, limit))
         if not name or _NO_NAME.fullmatch(name) or is_known:

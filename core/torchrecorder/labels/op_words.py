@@ -24,7 +24,11 @@ _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width o
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
-OVER_AXES = names("softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod")
+_BY_NUMBER = ("pixel_shuffle", "pixel_unshuffle", "repeat_interleave")
+"""Ops whose first argument is a factor."""
+OVER_AXES = names(
+    "repeat_interleave softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod"
+)
 _OPPOSITE = {"+": "−", "−": "+"}
 
 
@@ -58,7 +62,8 @@ def op_label(
         return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
     called = with_operands(op, others or {})
     if spans and not index:
-        facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
+        by = "by " if name in _BY_NUMBER else ""
+        facts = [f"{by}{among(span.values)}" if span.name == op.name else setting(span) for span in spans]
         many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
         return Label(called, clean(" · ".join(filter(None, facts)) or many, MAX_LINE))
     if name in SYMBOLS:
@@ -111,7 +116,8 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     first = op.attrs.get("1", "")
     if op.name not in OVER_AXES:
         return first if plain(op.name) == "pow" else ""
-    given, shape = op.attrs.get("dim", first), graph.values[op.inputs[0]].shape
+    given = op.attrs.get("dim", "" if op.name in _BY_NUMBER else first)
+    shape = graph.values[op.inputs[0]].shape
     axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []
     numbers, n = [int(axis) for axis in axes], len(shape)
     parts = [slice(at, None) if at < 0 else slice(at + 1) for at in numbers]
@@ -134,6 +140,8 @@ def _weight(graph: Graph, op: Op) -> str:
     if op.name == "interpolate":
         mode = op.attrs.get("mode", "").strip("'")
         return " · ".join((*_grown(graph, op), mode)) if mode else ""  # else its arguments are not known
+    if op.name in _BY_NUMBER:
+        return f"by {number}" if (number := op.attrs.get("1", "")).isdigit() else ""
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     if op.name == "softmax":

@@ -159,9 +159,9 @@ def of_its_own(spans: Sequence[Span]) -> list[str]:
             facts[name] = facts[name].replace(f"{start}, ", f"{start}, then ")
         if name == "stride" and {*others} == {"1"}:
             facts[name] = f"first /{start}"
-    window, step = facts.pop("kernel_size", ""), facts.pop("stride", "")
+    widths, window, step = (facts.pop(name, "") for name in (SIZES, "kernel_size", "stride"))
     first = [f"{window} {step}"] if "×" in window and step.startswith("/") else [window, step]
-    return [*filter(None, (*first, *facts.values()))]
+    return [*filter(None, (widths, *first, *facts.values()))]
 
 
 def _alone(name: str, value: str) -> str:

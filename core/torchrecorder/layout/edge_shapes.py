@@ -14,6 +14,7 @@ from torchrecorder.graph.batch import lost
 from torchrecorder.labels.names import tensor
 from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around
+from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPING
 from torchrecorder.view.tree import call_tree
@@ -41,7 +42,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     texts: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, [_shape(view, value, show) for value in carried.known(edge)])
-    for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
+    for edge in sorted(view.edges, key=lambda edge: (edge.skip, edge.tail, edge.head)):  # a skip has no room for one
         if names := carried.names(edge):
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
@@ -49,6 +50,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)
+        is_known &= edge.back or shape.isdigit() or not _is_between_boxes(view, edge)
         is_own = carried.n_readers[edge.tail] == 1 or edge.part.startswith("[")  # and no word for all of its readers
         is_read = head.kind == "call" or (head.kind == "op" and is_own)
         is_news = is_reshaped and is_read and not (edge.back or shape.isdigit())
@@ -70,6 +72,12 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
             texts[edge.tail, edge.head] = shape
             written |= {*news, alike}
     return texts
+
+
+def _is_between_boxes(view: View, edge: Edge) -> bool:
+    """Whether an edge leads from one open layer into another, such as what is between an encoder and a decoder."""
+    tail, head = ([*boxes_around(view.boxes, view.nodes[end].box)] for end in (edge.tail, edge.head))
+    return all(any(not box.around and box not in others for box in own) for own, others in ((tail, head), (head, tail)))
 
 
 class _Carried:

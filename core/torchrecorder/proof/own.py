@@ -6,8 +6,8 @@ Held against the layers of its calls at the places of those that have the list, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
+from itertools import chain, groupby, pairwise
 
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
@@ -40,29 +40,41 @@ def of_ways(sameness: Sameness) -> Iterator[Fault]:
     for coverage, again in zip(sameness.coverages, sameness.again, strict=True):
         things: tuple[Node | Box, ...] = (*coverage.view.nodes, *coverage.view.boxes)
         for thing in things:
-            own = {text for span in getattr(thing, "own", ()) if not span.name for text in span.values}
-            for said in filter(None, map(_WAY.fullmatch, (*thing.differs, *own))):
+            for said in filter(None, map(_WAY.fullmatch, thing.differs)):
                 parts: list[Node | Box] = [part for part in (thing, *getattr(thing, "parts", ())) if part.calls]
                 ends = [[part.calls[at] for part in parts] for at in (0, -1)]
                 for turn in zip(*((call, *again.get(call, ())) for call in chain(*ends)), strict=False):
                     read = (value for call in turn[: len(parts)] for value in rows[call].inputs.values())
                     given = (value for call in turn[len(parts) :] for value in rows[call].outputs.values())
                     known = [{str(size) for value in some for size in values[value].shape} for some in (read, given)]
-                    if said[0] in own:
-                        known = [of & wide for of, wide in zip(known, _widths(sameness, turn), strict=True)]
                     if not all(of >= {*text.split("×")} for of, text in zip(known, said.groups(), strict=True)):
                         yield Fault("sameness", f"{said[0]} is not so of {rows[turn[0]].module}", thing.calls)
+            channels = {text for span in getattr(thing, "own", ()) if not span.name for text in span.values}
+            for turn in zip(*((it, *again.get(it, ())) for it in thing.calls), strict=False) if channels else ():
+                ways = [_way(sameness, call) for call in turn]
+                is_row = len({*ways}) == 1 or all(before[1] == way[0] for before, way in pairwise(ways))
+                row = [text for text, _ in groupby((ways[0][0], *(way[1] for way in ways)))]
+                if not is_row or "" in row or channels != {"→".join(row if row[1:] else row * 2)}:
+                    yield Fault("settings", f"{channels} is not so of {rows[turn[0]].module}", thing.calls)
 
 
-def _widths(sameness: Sameness, calls: Sequence[int]) -> tuple[set[str], set[str]]:
-    """Sizes of axes that weights in calls read, and of those that they give."""
-    widths, values = (set[str](), set[str]()), sameness.graph.values
-    for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of(calls)):
-        weights = (values[value].shape for value in op.inputs[1:] if values[value].kind == "param")
-        for weight in (shape for shape in weights if len(shape) > 1):
-            for wide, side in zip(widths, (op.inputs[:1], op.outputs[:1]), strict=True):
-                wide.update(str(size) for value in side for size in values[value].shape if size in weight[:2])
-    return widths
+def _way(sameness: Sameness, call: int) -> tuple[str, str]:
+    """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives."""
+    values, row = sameness.graph.values, sameness.graph.calls[call]
+    for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of([call])):
+        weights = [values[value].shape for value in op.inputs[1:2] if values[value].kind == "param"]
+        of, sides = values[op.inputs[0]].shape if op.inputs else (), (row.inputs, row.outputs)
+        got, made = ([shape for it in side.values() if len(shape := values[it].shape) == len(of)] for side in sides)
+        for weight in (it for it in weights if len(it) in (2, len(of)) and "embedding" not in op.name and got and made):
+            axis = 1 if weight[2:] else len(of) - 1
+            known = next(([it] for it in got if it[axis] == of[axis]), got)
+            is_cut = len(known) == 1 and all(
+                a == b or i == axis for i, (a, b) in enumerate(zip(known[0], of, strict=True))
+            )
+            if (is_cut or sum(int(it[axis]) for it in known) == of[axis]) and len({it[axis] for it in made}) == 1:
+                return "+".join(str(it[axis]) for it in known), str(made[0][axis])
+            return "", ""
+    return "", ""
 
 
 def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:

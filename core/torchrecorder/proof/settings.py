@@ -85,14 +85,21 @@ class SettingsProof:
 
     def _of_factors(self, coverage: Coverage, node: Node, words: str, ops: Iterable[int]) -> Iterator[Fault]:
         """Factors in words by which sizes grow, `interpolate by 2`, each held against all ops."""
-        said = [float(number) for by in re.findall(r"\bby ([\d.×]+)", words) for number in by.split("×")]
-        rows = [op for op in map(self.graph.ops.__getitem__, ops) if op.name == "interpolate"] if said else []
-        shapes = ([self.graph.values[value].shape[2:] for value in (op.inputs[0], op.outputs[0])] for op in rows)
-        true = {
-            b / a for pair in shapes for a, b in zip(*pair, strict=False) if isinstance(a, int) and isinstance(b, int)
-        }
+        by = ", ".join(re.findall(r"\bby ([\d.×]+(?:, [\d.×]+)*)", words))
+        said = [float(number) for number in re.split("×|, ", by) if number]
+        rows = map(self.graph.ops.__getitem__, ops if said else ())
+        true = {it for op in rows if op.name == "interpolate" or op.name in words for it in self._factors(op)}
         if not all(any(isclose(number, one, rel_tol=0.05) for one in said) for number in true):
             yield Fault("sameness", f"by {said}, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
+
+    def _factors(self, op: Op) -> Iterator[float]:
+        """How often larger an op makes sizes; one that moves channels from places, how often smaller."""
+        start = {"interpolate": 2, "pixel_shuffle": 2, "pixel_unshuffle": 2, "repeat_interleave": 0}.get(op.name)
+        sides = (self.graph.values[value].shape for value in (op.inputs[0], op.outputs[0])) if start is not None else ()
+        for pair in zip(*(side[start:] for side in sides), strict=False):
+            a, b = reversed(pair) if op.name == "pixel_unshuffle" else pair
+            if isinstance(a, int) and isinstance(b, int) and (a != b or start):
+                yield b / a
 
     def _of_heads(self, coverage: Coverage, node: Node, words: str, ops: Iterable[int]) -> Iterator[Fault]:
         """Heads of attention in words, each held against all ops that the node stands for."""

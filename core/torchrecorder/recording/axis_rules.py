@@ -400,9 +400,9 @@ CUTTING = {_parted, _unbound}
 TAKING_SIZES = {_larger, _parted, _reshaped, _item, _unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
-    "to type float half double long int bool bfloat16 type_as prelu tril triu cpu scatter scatter_add index_add "
-    "index_copy data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like gumbel_softmax "
-    "embedding dropout1d dropout2d dropout3d glu softmin cummax cummin logcumsumexp": AxisRule(
+    "to type float half double long int short byte char bool bfloat16 type_as prelu tril triu cpu scatter scatter_add "
+    "index_add index_copy data masked_scatter zeros_like ones_like empty_like full_like rand_like randn_like "
+    "gumbel_softmax embedding dropout1d dropout2d dropout3d glu softmin cummax cummin logcumsumexp": AxisRule(
         _kept, is_of_shapes=True, keeps_first=True
     ),
     "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, groupby, pairwise
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.facts import frames_around
@@ -21,7 +21,7 @@ from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPI
 from torchrecorder.view.pieces import counting, edges_with_parts
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
-from torchrecorder.view.settings import LISTED, SIZES, read
+from torchrecorder.view.settings import LISTED, SIZES, is_range, read
 
 CLASS, PARAMS, INDEX, HEADS, FUNCTION = "class", "params", "index", "heads", "function"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
@@ -43,6 +43,8 @@ _UNSAID |= {"is_causal": "False", "dropout_p": "0.0"}
 """What a layer of torch does not say of itself, or what an op is not given, since it is the default."""
 
 _WIDTHS = re.compile(r"\d+, \d+")
+_MOST_WIDTHS = 8
+"""Channels that are written of blocks in a row."""
 _OF_SIZES = re.compile(r"[\d×→, …]+")
 _MOVING = SHAPING | PIECES | {"getitem"}
 _Alike = Callable[[int], Iterable[int]]
@@ -156,26 +158,20 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all, widths, is_listed = dict[str, set[str]](), list[str](), False
+        of_all, is_listed, is_of_widths = dict[str, set[str]](), False, False
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
-                is_wide = part.kind == "call" and re.search("Conv|Linear", self._own(part.calls[0])[CLASS]) is not None
-                if is_wide and is_once and len({*values_of(part.spans, SIZES)}) > 1 and len(calls) == 1:
-                    widths += (text for text in self._set(SIZES, part, root, calls[0]) if _WIDTHS.fullmatch(text))
+                sizes = {*values_of(part.spans, SIZES)} if part.kind == "call" else set[str]()
+                is_of_widths |= len(sizes) > 1 and all(map(_WIDTHS.fullmatch, sizes))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
                     is_listed |= len(span.values) <= len(calls)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
-        if widths:
-            row, ends = self.graph.calls[calls[0]], (widths[0].split(", ")[0], widths[-1].split(", ")[1])
-            known = (
-                {str(size) for value in of.values() for size in self.graph.values[value].shape}
-                for of in (row.inputs, row.outputs)
-            )
-            if ends[0] != ends[1] and all(end in of for end, of in zip(ends, known, strict=True)):
-                yield Span(SIZES, ("→".join(ends),))
+        widths = {_row_of([*map(self._channels, run)]) for run in by_turn if run} if is_of_widths else set[str]()
+        if len(widths) == 1 and (text := widths.pop()):
+            yield Span(SIZES, (text,))
         for name, every in found.items():
             own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
@@ -187,6 +183,28 @@ class _Differences:
                 yield Span(name, own)  # `first /2`
             elif len(once) <= LISTED and ({*once} < all_of_it or (is_run and is_mixed)):
                 yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+
+    def _channels(self, call: int) -> tuple[str, str]:
+        """The channels of what a block reads, `64` or `64+32` of two that are joined, and of what it gives.
+
+        They are along the axis of its first layer with a weight, which may read a part; else empty texts.
+        """
+        row, values = self.graph.calls[call], self.graph.values
+        for op in (op for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)) if len(op.inputs) > 1):
+            (of, weight), is_layer = (values[it] for it in op.inputs[:2]), re.match("linear|conv", op.name) is not None
+            axis, rank = 1 if len(weight.shape) > 2 else -1, len(of.shape)
+            sides = ([values[it].shape for it in side.values()] for side in (row.inputs, row.outputs))
+            read, given = ([shape for shape in side if len(shape) == rank > 1] for side in sides)
+            is_layer &= weight.kind == "param" and len(weight.shape) in (2, rank)
+            if is_layer and read and given:
+                own = [it for it in read if it[axis] == of.shape[axis]][:1] or read
+                sizes, n = [it[axis] for it in own], of.shape[axis]
+                rest = [[size for i, size in enumerate(it) if i != axis % rank] for it in (own[0], of.shape)]
+                is_part = len(own) == 1 and rest[0] == rest[1]  # `58` of `116`
+                is_read = is_part or sum(size for size in sizes if isinstance(size, int)) == n
+                is_told = is_read and len({it[axis] for it in given}) == 1
+                return ("+".join(map(str, sizes)), str(given[0][axis])) if is_told else ("", "")
+        return "", ""
 
     def _set(self, name: str, part: Node, root: int, call: int) -> Iterator[str]:
         """The values of a setting at the places of a part in another call."""
@@ -343,6 +361,8 @@ class _Differences:
             is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
             known = _OF_CONV.get(names[0].rstrip("123d"), {})  # by position, too
             for span in _differing([{known.get(key, key): value for key, value in op.attrs.items()} for op in ops]):
+                if (names[0], span.name) == ("repeat_interleave", "output_size"):
+                    continue  # follows from its input and its number
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
@@ -406,6 +426,15 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
             yield Span(name, every if by_call and name != CLASS else values)
             if name == CLASS:
                 return
+
+
+def _row_of(ways: Sequence[tuple[str, str]]) -> str:
+    """The channels of blocks one after another, `24→40`, or `72→84→95` of some that give others; else nothing."""
+    row = [ways[0][0], *(key for key, _ in groupby(way[1] for way in ways))]
+    row = row[1:] if row[0] == row[1] and len(row) > 2 else row
+    is_row = len({*ways}) == 1 or all(before[1] == way[0] for before, way in pairwise(ways))
+    is_short = len(row) <= LISTED or (len(row) <= _MOST_WIDTHS and not is_range(row))  # of even steps the ends are said
+    return "→".join(row) if is_row and all(map(all, ways)) and is_short else ""
 
 
 def heads(graph: Graph, op: Op) -> int:

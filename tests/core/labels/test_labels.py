@@ -55,6 +55,12 @@ def test_a_name_that_repeats_the_class_is_left_out() -> None:
     assert labels(residual_block(), depth="all")["ReLU"] == ""
 
 
+def test_a_path_that_ends_in_the_class_says_it_once() -> None:
+    net = Net()
+    x = net.layer("embeddings.LayerNorm", "LayerNorm", net.op("tanh", net.input("x", 1, 8)))
+    assert labels(net.graph(net.op("cumsum", x)), depth="all")["embeddings.LayerNorm"] == ""
+
+
 def test_a_layer_that_is_not_registered_has_its_class_alone() -> None:
     class Choosing(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -233,3 +233,34 @@ class Tokens(nn.Module):
 def test_a_line_beside_another_says_what_both_begin_with() -> None:
     """The flattened one stood behind the sum of which the whole went on."""
     assert shapes(Tokens(), torch.ones(2, 8, 4, 4)) == ["N×8×4×4 → N×16×8", "N×16×8 → N×8×4×4"]
+
+
+class Half(nn.Module):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(before, 4, 1), nn.Conv2d(4, after, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.last(self.first(x).sin()).tanh()
+        return y
+
+
+def test_what_leads_from_one_layer_into_another_has_its_size_however_long_it_has_that() -> None:
+    assert shapes(nn.Sequential(Half(3, 4), Half(4, 3)), torch.ones(2, 3, 8, 8)) == ["N×4×8×8"] * 2
+
+
+def test_a_skip_leaves_a_size_to_the_line_beside_it() -> None:
+    class Added(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Conv2d(3, 6, 1), nn.Conv2d(6, 2, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = self.first(x)
+            out: Tensor = y.unflatten(1, (2, 3)).mean(2) + self.last(y)
+            return out.sin()
+
+    with torch.no_grad():
+        view = make_view(capture(Added(), (torch.ones(2, 3, 8, 8),)), DrawingOptions())
+    said = edge_shapes(view)
+    assert [edge.skip for edge in view.edges if said.get((edge.tail, edge.head)) == "N×2×8×8"] == [False]

@@ -342,14 +342,25 @@ def test_outputs_of_an_op_that_are_not_told_apart_are_noticed() -> None:
     assert "does not tell the outputs of std_mean apart" in fault
 
 
-def test_the_factor_of_an_interpolation_is_said_and_proved() -> None:
+@pytest.mark.parametrize(
+    ("grown", "width"),
+    [
+        (lambda x: nn.functional.interpolate(x, size=(8, 8)), 8),
+        (lambda x: nn.functional.pixel_shuffle(x, 2), 2),
+        (lambda x: nn.functional.pixel_unshuffle(x, 2), 32),
+        (lambda x: x.repeat_interleave(2, dim=1), 16),
+    ],
+)
+def test_the_factor_by_which_an_op_changes_sizes_is_said_and_proved(
+    grown: Callable[[torch.Tensor], torch.Tensor], width: int
+) -> None:
     class Growing(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first, self.last = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 3, 1)
+            self.first, self.last = nn.Conv2d(3, 8, 1), nn.Conv2d(width, 3, 1)
 
         def forward(self, x: torch.Tensor) -> Any:
-            return self.last(nn.functional.interpolate(self.first(x), size=(8, 8)))
+            return self.last(grown(self.first(x)))
 
     view = make_view(record(Growing(), torch.zeros(2, 3, 4, 4)))
     said = [words(view)(node) for node in view.nodes]

@@ -86,6 +86,7 @@ class TestSizes:
             (lambda self, x: x / x.shape[0], "N×5×8"),
             (lambda self, x: torch.distributions.Bernoulli(x.sigmoid()).log_prob((x > 0).float()), "N×5×8"),  # type: ignore[no-untyped-call]
             (lambda self, x: F.one_hot((x > 0).long(), 2), "N×5×8×2"),
+            (lambda self, x: x.mul(255).round_().byte() / 255.0, "N×5×8"),
             (lambda self, x: F.scaled_dot_product_attention(*[x.flatten(0, 1)[None]] * 3), "1×5N×8"),
             (
                 lambda self, x: F.grid_sample(
