@@ -119,7 +119,8 @@ class Sameness:
         for op in node.ops if node.kind == "function" and node.op is None else ():
             for other in (*coverage.again.get(op, ()), *self.ops.get(op, ())):
                 row = self.graph.ops[other]
-                ran = [self.graph.frames[at].short for at in frames(self.graph, row)]
+                run = [self.graph.frames[at] for at in frames(self.graph, row)]
+                ran = [name for frame in run for name in (frame.short, frame.name)]
                 if ran and said.isdisjoint(ran):
                     words = f"what is drawn as {node.name}() is {ran[0]}() in {self._path(row.call)}"
                     yield Fault("sameness", words, coverage.around(node))

@@ -95,7 +95,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         for name, at in axes_said:
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
             numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
-            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in over):
+            here = [op for op in over if op in own or op.id not in shown]  # and not what another node does
+            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here):
                 yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
