@@ -132,7 +132,9 @@ def _settle(
 ) -> None:
     """Sets x of all but the spine, which is `fixed`; what lies in `forks` is around it."""
     for item in (item for row in forks for item in row if not item.is_port):
-        fixed.pop(item, None)
+        if fixed.pop(item, None) is not None:  # and the port that it alone leads to
+            for port in (other for other, _, _, way in near[item] if way > 0 and other.is_port):
+                fixed.pop(port, None)
     for row in rows:
         for item in row:
             item.x = fixed.get(item, 0.0)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looking import Seen, crossings, faults, merging
-from tests.core.layout.paper.test_paper import paper
+from tests.core.layout.paper.test_paper import middle, paper
 from torchrecorder.graph import Graph
 from torchrecorder.layout.paper import PaperLayout, panels
 from torchrecorder.proof import layout as proof
@@ -157,3 +157,23 @@ def test_outputs_that_are_wider_than_the_page_stand_in_two_rows(n: int) -> None:
     assert len({node[1] for node in outputs}) == n // 3
     assert picture.size[0] < 600  # points; in one row they take 810
     assert not faults(picture)
+
+
+class Arrivals(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.quake = nn.Linear(8, 8), nn.Linear(8, 100)
+        self.first_arrival, self.second_arrival = nn.Linear(8, 100), nn.Linear(8, 100)
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        x = self.body(x)
+        return {"a": self.quake(x), "b": self.first_arrival(x), "c": self.second_arrival(x)}
+
+
+def test_each_head_has_its_output_below_it() -> None:
+    """The line of the first led to the middle, where the stream comes from, and back."""
+    across = dict.fromkeys(("quake", "first_arrival", "second_arrival", "a", "b", "c"), 0.0)
+    picture = paper(capture(Arrivals(), (torch.ones(2, 8),)))
+    across |= {name: middle(box) for name, box in picture.labels if name in across}
+    heads, outputs = [*across.values()][:3], [*across.values()][3:]
+    assert all(abs(head - output) < 8 for head, output in zip(heads, outputs, strict=True)), across
