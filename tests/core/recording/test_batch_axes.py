@@ -351,6 +351,17 @@ class TestSomeInputs:
         assert last(graph) == "N×4×8"
         assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), None, None]
 
+    def test_one_thing_for_the_places_of_all_examples(self) -> None:
+        def body(self: Any, x: Tensor, times: Tensor, until: Tensor) -> Tensor:
+            n, length = times.shape
+            code = times.reshape(-1)[:, None] + until.reshape(-1)[:, None] * torch.ones(8)
+            return x * code.unflatten(0, (n, length))
+
+        graph = record(Net(body), torch.ones(1, 5, 8), torch.ones(1, 5), torch.ones(1))
+        assert last(graph) == "N×5×8"
+        assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), (0,), None]
+        assert "5N×8" in results(graph)
+
     def test_a_size_that_was_asked_before_decides(self) -> None:
         def body(self: Any, words: Tensor, voices: Tensor, orders: Tensor) -> Tensor:
             n = words.shape[0]
