@@ -81,6 +81,8 @@ class TestSizes:
             (lambda self, x: x + F.cross_entropy(x.mean(1), torch.zeros(x.shape[0], dtype=torch.long)), "N×5×8"),
             (lambda self, x: x / torch.linalg.vector_norm(x, dim=-1, keepdim=True), "N×5×8"),
             (lambda self, x: x.norm(2, 1), "N×8"),
+            (lambda self, x: torch.full((len(x),), x.ndim), "N"),
+            (lambda self, x: torch.ones(3, 4).expand(len(x), -1, -1), "N×3×4"),
             (lambda self, x: torch.view_as_real(torch.view_as_complex(x.view(x.shape[0], 20, 2))), "N×20×2"),
             (lambda self, x: torch.ones(5, 4, 8) @ x[..., None], "N×5×4×1"),
             (lambda self, x: x / x.shape[0], "N×5×8"),
@@ -355,7 +357,7 @@ class TestSomeInputs:
         def body(self: Any, x: Tensor, times: Tensor, until: Tensor) -> Tensor:
             n, length = times.shape
             code = times.reshape(-1)[:, None] + until.reshape(-1)[:, None] * torch.ones(8)
-            return x * code.unflatten(0, (n, length))
+            return x * torch.unflatten(code, 0, (n, length))
 
         graph = record(Net(body), torch.ones(1, 5, 8), torch.ones(1, 5), torch.ones(1))
         assert last(graph) == "N×5×8"
@@ -497,7 +499,7 @@ NUMBERS_FROM_HERE: dict[str, Callable[..., Any]] = {
     "other axes": lambda self, x: x.squeeze(),
     "neither equal nor twice": lambda self, x: torch.cat((x, torch.ones(1, 5, 8))),
     "indices by numbers": lambda self, x: x[x > 0],
-    "its length, a plain number": lambda self, x: x.view(len(x), -1),
+    "its length, a plain number": lambda self, x: x.view(x.__len__(), -1),
 }
 
 
