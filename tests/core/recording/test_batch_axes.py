@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import ctypes
 import functools
@@ -20,6 +21,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
+from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
 
 NOTED: dict[str, Any] = {}
@@ -523,6 +525,14 @@ def test_numbers_stay_everywhere_if_an_output_is_not_sure(name: str) -> None:
 
 class TestOfCode:
     """Its code is given sizes that are like any number."""
+
+    def test_len_is_that_of_python_again(self) -> None:
+        plain = builtins.len
+        assert last(record(Net(lambda self, x: x.view(len(x), len([1, 2]), -1)), WORDS)) == "N×2×20"
+        assert builtins.len is plain
+        with pytest.raises(ForwardError):
+            record(Net(lambda self, x: len(x.sum())), WORDS)
+        assert builtins.len is plain
 
     def test_they_are_numbers(self) -> None:
         found: list[Any] = []
