@@ -65,7 +65,10 @@ class Called:
 
 
 class NoBatch(Exception):
-    """The first axis of the inputs is not a batch: an operation relates the places along it with one another."""
+    """The first axis of the inputs is not a batch: an operation relates the places along it with one another.
+
+    Its arguments are the tensors of which only this can be said, if there are others.
+    """
 
 
 Way = Callable[[Called], Axes | Sequence[Axes]]
@@ -84,16 +87,16 @@ def _meeting(parts: Iterable[tuple[Axes, Iterable[Any], Sequence[int]]]) -> tupl
 def _combined(call: Called) -> Axes:
     """Axes of what is computed of tensors whose axes meet from the last one on."""
     tensors = tensors_in([*call.args, *call.kwargs.values()], [])
-    return _met(call, [(call.of(tensor), tensor.shape) for tensor in tensors])
+    return _met(call, [(tensor, call.of(tensor), tensor.shape) for tensor in tensors])
 
 
-def _met(call: Called, parts: Sequence[tuple[Axes, Sequence[int]]]) -> Axes:
+def _met(call: Called, parts: Sequence[tuple[Tensor, Axes, Sequence[int]]]) -> Axes:
     sizes = call.made[0].shape
-    if any(len(shape) > len(sizes) for _, shape in parts):  # so are the places that `where` finds
+    if any(len(shape) > len(sizes) for *_, shape in parts):  # so are the places that `where` finds
         return UNSURE
-    if any(shape[axis] != sizes[axis - len(shape)] for own, shape in parts for axis in own.batch):
-        raise NoBatch
-    places = [(own, range(len(sizes) - len(shape), len(sizes)), shape) for own, shape in parts]
+    if alone := [x for x, own, shape in parts if any(shape[axis] != sizes[axis - len(shape)] for axis in own.batch)]:
+        raise NoBatch(*alone)
+    places = [(own, range(len(sizes) - len(shape), len(sizes)), shape) for _, own, shape in parts]
     batch, unsure, is_both = _meeting(places)
     if is_both and not call.has_leaked:  # it runs with no other batch
         raise NoBatch
@@ -193,10 +196,14 @@ def _moved(call: Called) -> Axes | Sequence[Axes]:
     return Axes(*(frozenset(new for new, old in enumerate(order) if old in axes) for axes in call.of(x)))
 
 
-def _unflattened(call: Called) -> Axes | Sequence[Axes]:
-    x, dim = call.args[0], call.kwargs.get("dim", [*call.args, 0][1])
-    is_told = not call.has_leaked or bool(call.sizes) or dim % x.ndim not in call.of(x).batch
-    return _larger(call) if is_told else UNSURE
+def unflattened(call: Called) -> Axes | Sequence[Axes]:
+    x, dim, said = [*call.args, *call.kwargs.values()][:3]
+    of_batch, own = [axis for axis, n in enumerate(said) if type(n) is BatchSize], call.of(x)
+    is_counted = len(of_batch) == 1 and not call.has_leaked and all(type(n) is BatchSize or n > 0 for n in said)
+    if is_counted and own == _FIRST and dim == 0:  # what the others leave, whatever it was computed from
+        return Axes(frozenset(of_batch), frozenset())
+    is_told = not call.has_leaked or bool(call.sizes) or dim % x.ndim not in own.batch
+    return _larger(call) if is_told and all(size.is_multiple is not False for size in call.sizes) else UNSURE
 
 
 def _item(call: Called) -> Axes | Sequence[Axes]:
@@ -320,7 +327,7 @@ def _multiplied(call: Called) -> Axes | Sequence[Axes]:
     if x.ndim < 2 or y.ndim < 2:
         return _larger(replace(call, func=torch.matmul, args=pair, kwargs={}))
     sides = (x, x.ndim - 1, [*x.shape[:-1], 1]), (y, y.ndim - 2, [*y.shape[:-2], 1, y.shape[-1]])
-    return _met(call, [(Axes(*(axes - {gone} for axes in call.of(side))), shape) for side, gone, shape in sides])
+    return _met(call, [(x, Axes(*(axes - {gone} for axes in call.of(x))), shape) for x, gone, shape in sides])
 
 
 Places = Iterable[tuple[Tensor, int]]
@@ -397,7 +404,7 @@ KNOWING_BATCH = {"multi_head_attention_forward", "lstm", "gru", "rnn_tanh", "rnn
 JOINING = {_joined, _stacked}
 TAKING_APART = {_single, _unbound_along, reduced_along}
 CUTTING = {_parted, _unbound}
-TAKING_SIZES = {_larger, _parted, _reshaped, _item, _unflattened, _weighted}
+TAKING_SIZES = {_larger, _parted, _reshaped, _item, unflattened, _weighted}
 _NAMES = {
     "dropout alpha_dropout softmax log_softmax normalize cumsum cumprod flip roll sort argsort contiguous clone detach "
     "to type float half double long int short byte char bool bfloat16 type_as prelu tril triu cpu scatter scatter_add "
@@ -445,7 +452,7 @@ _NAMES = {
         True,
     ),
     "view reshape": AxisRule(_reshaped),
-    "unflatten": AxisRule(_unflattened),
+    "unflatten": AxisRule(unflattened),
     "mean sum prod amax amin max min all any argmax argmin var std var_mean std_mean logsumexp median": AxisRule(
         _reduced, reduced_along
     ),

@@ -42,6 +42,7 @@ from torchrecorder.recording.axis_rules import (
     cut_along,
     from_data,
     reduced_along,
+    unflattened,
 )
 from torchrecorder.recording.batch_sizes import NO_SIZES, BatchSize, Origin, mapped, sizes_in
 from torchrecorder.recording.names import OpName
@@ -190,11 +191,15 @@ class BatchAxes:
             self.unsure(constants)
             constants.clear()
         for place, trial in enumerate(self._trials):
-            if not trial.is_refuted:
+            while not trial.is_refuted:
                 seen = trial.seen(called, self._trials) if called[-1] else called
                 trial.follow(name, seen, attrs, given, read, made_as, is_wrapped)
-                if trial.is_refuted and trial.batch == 1:
-                    self._trials[place] = self._without(trial, read)
+                if not trial.is_refuted or trial.batch > 1:
+                    break
+                alone = [value for x in trial.alone if (value := self._values.own(x)) is not None]
+                trial = self._trials[place] = self._without(trial, alone or read)
+                if not alone:
+                    break
 
     def _without(self, trial: _Trial, read: Iterable[int]) -> _Trial:
         """A trial of the other inputs that have one place, if an operation read what those that refute it lead to.
@@ -208,10 +213,10 @@ class BatchAxes:
         gone = set[int]().union(*(made_of.get(value, ()) for value in read))
         new = copy.copy(trial)
         new.begun = {value: axis for value, axis in trial.begun.items() if value not in gone}
-        if not new.begun:
+        if len(new.begun) in (0, len(trial.begun)):
             return trial
         new.is_guess, new.is_refuted, new.is_confirmed, new.is_known = True, False, False, False
-        new.before, new.numbers, new.cuts = [*trial.before, trial], [], {}
+        new.before, new.numbers, new.cuts, new.alone = [*trial.before, trial], [], {}, ()
         sources = [(value, axes, made_of.get(value, set())) for value, axes in trial.known.items()]
         new.known = {
             value: axes if of.isdisjoint(gone) else UNSURE for value, axes, of in sources if not of or of - gone
@@ -239,6 +244,8 @@ class _Trial(Origin):
         self.before: list[_Trial] = []
         """Those of more inputs that were refuted: the code has sizes that it got of them."""
         self.is_enlarging = False
+        self.alone: Sequence[Tensor] = ()
+        """Those of one example that meet more places, if that is what refutes it."""
         self.is_doubted = self.is_known = False
         """Whether its examples are taken one by one before a layer agrees, and whether one does whose first axis is
         the batch alone: time is gone over, too."""
@@ -426,9 +433,10 @@ class _Trial(Origin):
             named = {**call.kwargs}
             call = replace(call, args=(named.pop("input"),), kwargs=named)
         try:
-            # Of one number that depends on the batch in some other way nothing follows.
+            # Of one number that depends on the batch in some other way nothing follows, unless others say what it is.
             if rule.way is not None and (
-                not are_multiples or (rule.way in TAKING_SIZES and False not in are_multiples)
+                not are_multiples
+                or (rule.way in TAKING_SIZES and (False not in are_multiples or rule.way is unflattened))
             ):
                 for tensor, axis in rule.related(*call.args, **call.kwargs):
                     is_compared = "attention" in call.func.__name__
@@ -441,8 +449,8 @@ class _Trial(Origin):
                         self.is_doubted |= not self.is_confirmed
                         self.is_apart |= rule.related is not reduced_along
                 ruled = rule.way(call)
-        except NoBatch:
-            self.is_refuted = True
+        except NoBatch as error:
+            self.is_refuted, self.alone = True, error.args
         except Exception:  # arguments of a form that the rule does not know
             pass
         each = [ruled] * len(call.made) if isinstance(ruled, Axes) else ruled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import ctypes
 import functools
@@ -20,6 +21,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
+from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
 
 NOTED: dict[str, Any] = {}
@@ -81,6 +83,8 @@ class TestSizes:
             (lambda self, x: x + F.cross_entropy(x.mean(1), torch.zeros(x.shape[0], dtype=torch.long)), "N×5×8"),
             (lambda self, x: x / torch.linalg.vector_norm(x, dim=-1, keepdim=True), "N×5×8"),
             (lambda self, x: x.norm(2, 1), "N×8"),
+            (lambda self, x: torch.full((len(x),), x.ndim), "N"),
+            (lambda self, x: torch.ones(3, 4).expand(len(x), -1, -1), "N×3×4"),
             (lambda self, x: torch.view_as_real(torch.view_as_complex(x.view(x.shape[0], 20, 2))), "N×20×2"),
             (lambda self, x: torch.ones(5, 4, 8) @ x[..., None], "N×5×4×1"),
             (lambda self, x: x / x.shape[0], "N×5×8"),
@@ -351,6 +355,17 @@ class TestSomeInputs:
         assert last(graph) == "N×4×8"
         assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), None, None]
 
+    def test_one_thing_for_the_places_of_all_examples(self) -> None:
+        def body(self: Any, x: Tensor, times: Tensor, until: Tensor) -> Tensor:
+            n, length = times.shape
+            code = times.reshape(-1)[:, None] + until.reshape(-1)[:, None] * torch.ones(8)
+            return x * torch.unflatten(code, 0, (n, length))
+
+        graph = record(Net(body), torch.ones(1, 5, 8), torch.ones(1, 5), torch.ones(1))
+        assert last(graph) == "N×5×8"
+        assert [graph.batch.get(value) for value in graph.inputs.values()] == [(0,), (0,), None]
+        assert "5N×8" in results(graph)
+
     def test_a_size_that_was_asked_before_decides(self) -> None:
         def body(self: Any, words: Tensor, voices: Tensor, orders: Tensor) -> Tensor:
             n = words.shape[0]
@@ -486,7 +501,7 @@ NUMBERS_FROM_HERE: dict[str, Callable[..., Any]] = {
     "other axes": lambda self, x: x.squeeze(),
     "neither equal nor twice": lambda self, x: torch.cat((x, torch.ones(1, 5, 8))),
     "indices by numbers": lambda self, x: x[x > 0],
-    "its length, a plain number": lambda self, x: x.view(len(x), -1),
+    "its length, a plain number": lambda self, x: x.view(x.__len__(), -1),
 }
 
 
@@ -510,6 +525,14 @@ def test_numbers_stay_everywhere_if_an_output_is_not_sure(name: str) -> None:
 
 class TestOfCode:
     """Its code is given sizes that are like any number."""
+
+    def test_len_is_that_of_python_again(self) -> None:
+        plain = builtins.len
+        assert last(record(Net(lambda self, x: x.view(len(x), len([1, 2]), -1)), WORDS)) == "N×2×20"
+        assert builtins.len is plain
+        with pytest.raises(ForwardError):
+            record(Net(lambda self, x: len(x.sum())), WORDS)
+        assert builtins.len is plain
 
     def test_they_are_numbers(self) -> None:
         found: list[Any] = []
