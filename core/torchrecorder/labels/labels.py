@@ -40,7 +40,7 @@ from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
 
-MAX_DIFFERING = 96  # cap on a second line that says in what layers differ, since no other place does: DeepLab
+MAX_DIFFERING = 112  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 _FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
 _CODE = re.compile(rf"setitem\(|(, \d+){{3}}|(?=.{{{MAX_NAME + 1}}}).*\[\d")
@@ -217,6 +217,7 @@ class Labels:
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], *own, *run[1:], *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
+        is_long |= bool(self._tied(node))
         limit = MAX_LINE + MAX_FORMULA if computed else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)

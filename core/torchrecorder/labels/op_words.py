@@ -19,7 +19,7 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import is_range
 
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
-_MAX_INDEX, _NAMED = 26, 3  # characters of an index or equation; parts of several indices at one place
+_MAX_INDEX, _NAMED = 40, 3  # characters of an index or equation; parts of several indices at one place
 _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width of a layer is so large
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")

@@ -71,7 +71,7 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
     in_the_way = Rects([*_obstacles(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
     solid = Rects([*_obstacles(layout), *taken], is_wide=layout.is_wide)
     curves = Curves([_with_arrow(line) for line in layout.lines], is_wide=layout.is_wide)
-    is_paper = layout.titles is not None
+    is_paper, known = layout.titles is not None, {figure.key for figure in layout.nodes}
     words, gaps = list[Word](), list[Rect]()
 
     def put(text: str, rect: Rect, below: float) -> None:
@@ -95,7 +95,7 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         tried = [*_at_reader(line), *_in_line(line)] if is_paper else [*_places(line, line.part, _LATE)]
         if places := [rect for rect in tried if has_room(rect, solid)]:
             put(line.part, min(places, key=lambda rect: price(rect, line)), _BELOW)
-    for line in sorted((line for line in layout.lines if line.word), key=lambda line: line.at is None):
+    for line in sorted((it for it in layout.lines if it.word), key=lambda it: (it.at is None, it.ends[0] in known)):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
         free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
@@ -103,6 +103,10 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         if is_paper and free and not own and "×" not in line.word:
             named = line._replace(part=line.word)
             own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]
+        if not own and "×" not in line.word and line.ends[0] not in known:  # of what enters an inset
+            named = line._replace(curve=[line.tip, *line.curve[::-1]] if line.tip else line.curve[::-1], tip=None)
+            tried = [*_at_reader(named._replace(part=line.word)), *_in_line(named._replace(part=line.word))]
+            own = sorted((it for it in tried if has_room(it, solid)), key=lambda rect: price(rect, line))
         if own:
             put(line.word, own[0], 0.09)
     return words, gaps

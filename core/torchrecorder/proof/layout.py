@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         if figure.key:
             figures[figure.key] = figure
     edges: dict[_Edge, dict[bool, str]] = {}
+    leaving: dict[str, dict[_Edge, set[str]]] = {}
     known, facts, of_first_turns = set[str](), GraphFacts(view.graph), set[_Edge]()
     sameness = Sameness(view, facts, [Coverage(shown, facts) for shown in (view, *(it.view for it in view.insets))])
     sameness.grow()
@@ -50,10 +51,13 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         for ends, edge in _edges(shown, letter, figures, {line.ends for line in layout.lines}):
             ways = edges.setdefault(ends, {})
             ways[edge.back] = ways.get(edge.back) or edge.part
+            if ends[1] not in figures and (head := shown.nodes[edge.head]).kind == "output":
+                leaving.setdefault(letter, {}).setdefault(ends, set()).add(head.name)
         sentences += claims.faults(coverage, letter, layout, calls)
         of_first_turns |= {(f"{letter}{it.tail}", f"{letter}{it.head}") for it in claims.of_first_turns(coverage)}
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
-    lines = _Lines(layout, figures, edges)
+    several = (rows for rows in leaving.values() if len({head for _, head in rows}) > 1)
+    lines = _Lines(layout, figures, edges, {ends: names for rows in several for ends, names in rows.items()})
     named = sorted({layout.lines[i].ends for i in lines.by_name} & of_first_turns)
     sentences += [
         "the line from {} to {} has a name that holds for the first turn alone".format(*ends) for ends in named
@@ -122,11 +126,17 @@ class _Lines:
     """The lines of a layout as ways from node to node."""
 
     def __init__(
-        self, layout: Layout, figures: Mapping[str, Figure], edges: Mapping[_Edge, Mapping[bool, str]]
+        self,
+        layout: Layout,
+        figures: Mapping[str, Figure],
+        edges: Mapping[_Edge, Mapping[bool, str]],
+        leaving: Mapping[_Edge, Set[str]],
     ) -> None:
         self.lines, self.figures, self.edges = layout.lines, figures, edges
         """By ends, by whether it is to the next turn of a loop: both may be, and each has its line."""
         self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
+        self.leaving = leaving
+        """The names of what leaves an inset by one of several lines."""
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
@@ -194,7 +204,10 @@ class _Lines:
         yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges.keys() - drawn.keys()))
         for ends, part in sorted(self.parts.items()):
             others = {said for of, said in self.said if of == ends} - {part}
-            if others or (part and (ends, part) not in self.said):
+            if names := self.leaving.get(ends):
+                if not any(_are_named(names, said) for said in others | {part}):
+                    yield "the edge from {} to {} does not say which output it is".format(*ends)
+            elif others or (part and (ends, part) not in self.said):
                 words = f"carries {part}, which is not said" if part else f"is said to carry {', '.join(others)}"
                 yield "the edge from {} to {} {}".format(*ends, words)
         for (a, b), n in drawn.items():
@@ -257,6 +270,12 @@ class _Lines:
                 return gone + t * long
             gone += long
         return None
+
+
+def _are_named(names: Set[str], said: str) -> bool:
+    """Whether a text names these outputs, and no others, or a few of them and `…`."""
+    parts = {part.removeprefix("output ") for part in said.split(", ")}
+    return parts - {"…"} <= names and ("…" in parts or parts == names)
 
 
 def _beginnings(figure: Figure) -> list[str]:

@@ -13,6 +13,8 @@ from torchrecorder.layout.widths import width
 
 _IN_NAMES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w\w)|(?<= )(?=\w\w\w|×)")
 """Where a name may go on in the next line: in CamelCase, behind a dot or a line below, before `×6`."""
+_IN_TAGS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=\.)(?=\w\w)|(?<= )(?=\w\w\w|×)")
+"""Where the name of what is drawn elsewhere may, since a reader looks for it there: not behind a line below."""
 _IN_FACTS = re.compile(r"(?<=[/,…] )|(?<=\w )(?=[a-z(A-Z]{3}|×)")
 """Where facts may: behind a comma or a slash of a list, before a word."""
 _MOST_ATOMS = 12  # pieces of a text that is broken in the best of all ways: a limit of time
@@ -31,8 +33,8 @@ def in_facts(text: str, most: float, size: float) -> list[str]:
 
 
 def in_lines(name: str, most: float, size: float) -> list[str]:
-    """Likewise the lines of a name."""
-    return _fewest(_atoms([name], _IN_NAMES, most), most, size)
+    """Likewise the lines of the name of what is drawn elsewhere."""
+    return _fewest(_atoms([name], _IN_TAGS, most), most, size)
 
 
 def _fewest(atoms: Sequence[Atom], most: float, size: float) -> list[str]:

@@ -99,7 +99,8 @@ class Composer:
         given = [
             edge for wire in piece.wires if wire.head.key.kind == "out" and wire.head in ends for edge in wire.edges
         ]
-        piece.height += tuning.SMALL if any(self._panels.view.edges[edge].part for edge in given) else 0.0
+        is_said = len(piece.exits) > 1 or any(self._panels.view.edges[edge].part for edge in given)
+        piece.height += tuning.SMALL if is_said else 0.0
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
                 wire.points[0] = (wire.points[0][0], piece.band + tuning.OFF_TITLE)
@@ -108,10 +109,7 @@ class Composer:
             if wire.head.key.kind == "out" and wire.head in ends:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
-                heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
-                heads = [f"output {name}" if name[:1].isdigit() else name for name in heads]
-                heads = heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]]
-                wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
+                wire.word = self._exit_name(wire.edges) if len(piece.exits) > 1 else ""
         segments = self._panels.by_box[None].segments
         around = {segment.source: segment.edges for segment in segments if segment.head.kind == "box"}
         for source, side in piece.late.items():
@@ -122,6 +120,18 @@ class Composer:
             wire.points = [(border, side.y), (side.ends[way], side.y)]
             wire.word = nodes[source].name if n > 1 and source >= 0 else ""
             piece.wires.append(wire)
+
+    def _exit_name(self, edges: Sequence[int]) -> str:
+        """What leaves an inset by one line."""
+        heads = [*dict.fromkeys(self._panels.view.nodes[self._panels.view.edges[edge].head].name for edge in edges)]
+        heads = [f"output {name}" if name[:1].isdigit() else name for name in heads]
+        return ", ".join(heads if len(heads) < tuning.NAMED else [heads[0], "…", heads[-1]])
+
+    def _make_room_for_names(self, panel: Panel, items: Mapping[Key, RowItem]) -> None:
+        """Sets lines that leave an inset so far apart that their names stand between them."""
+        leaving = {part.head: part.edges for part in panel.segments if part.head.kind == "out"}
+        for key, edges in leaving.items() if len(leaving) > 1 else ():
+            items[key].right = width(self._exit_name(edges), tuning.SMALL)
 
     def _named_entries(self, panel: Panel) -> bool:
         """Whether what comes into an inset is named there, since it is several things."""
@@ -152,6 +162,8 @@ class Composer:
     def _panel(self, box: int | None, pieces: dict[int, Piece], ranked: Rows, *, is_frame: bool = False) -> Piece:
         panel = self._panels.by_box[box]
         items = {key: self._item(key, pieces) for key in panel.keys}
+        if is_frame:
+            self._make_room_for_names(panel, items)
         early = [part for part in panel.segments if part.head.kind == "out" and part.source in self._early[box]]
         late_ports = {part.head for part in early if self._leaves_by_side_only(box, part.source)}
         wires, late = self._wires(box, items, late_ports)

@@ -137,6 +137,8 @@ class Figures:
         path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
         if is_end:
             path.part = edges[0].part if len({edge.part for edge in edges}) == 1 else ""
+        if wire.head.key.kind == "out" and wire.word:  # its name says what part it is
+            path.word, path.part = "", wire.word
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges[:1]]  # a branch says its own
             word = next(filter(None, words), "")

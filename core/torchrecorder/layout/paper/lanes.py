@@ -35,6 +35,7 @@ class _TakenLane(NamedTuple):
     first: float
     last: float
     source: int
+    named: float = 0.0  # room at its right for a name at its end
 
 
 class Router:
@@ -117,7 +118,8 @@ class Router:
             wire.lane = wire.end if is_taken == [True, False] else wire.start
         else:
             wire.lane = self._anywhere(wire, first, last)
-        self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
+        named = head.right if head.is_port else 0.0
+        self._lanes.append(_TakenLane(wire.lane, first, last, wire.source, named))
 
     def _place_at_top(self, wire: Wire) -> float:
         """The end of a wire at the top of a node: below its beginning if it can, else beside others."""
@@ -233,9 +235,10 @@ class Router:
         for item in self._high:
             if item is not wire.head and 2 * item.row < first <= 2 * item.last:
                 spans.append(_around(item))
+        named = wire.head.right if wire.head.is_port else 0.0
         for lane in self._lanes if lanes else ():
             if lane.source != wire.source and lane.first <= last and first <= lane.last:
-                spans += [(lane.x - tuning.LANE + 0.1, lane.x + tuning.LANE - 0.1)]
+                spans += [(lane.x - tuning.LANE - named + 0.1, lane.x + tuning.LANE + lane.named - 0.1)]
         return spans
 
     def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
