@@ -216,7 +216,8 @@ class Visibility:
             readers, size = self.readers.get(op.outputs[0], ()), prod(sizes(self.graph, op.outputs[0]))
             takers = [reader for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
             if takers and all(self.handed[taker.id] is not None for taker in takers):
-                inner = (any(self.handed[at] is None for at in self.facts.ran_in.get(it.frame, ())) for it in takers)
+                beside = (self.facts.ran_in[it.frame] if it.frame is not None else [] for it in takers)
+                inner = (any(self.handed[at] is None for at in ops) for ops in beside)
                 pairs = zip(takers, inner, strict=True)
                 is_odd = regroups(self.graph, op)
                 is_odd |= any(cuts_across(self.graph, op, taker, is_inner=is_inner) for taker, is_inner in pairs)
