@@ -31,7 +31,7 @@ def symbolic(graph: Graph, value: int) -> TensorMeta | None:
     return replace(meta, shape=tuple(symbol(n, batch) if of and isinstance(n, int) else n for n, of in sizes))
 
 
-_STATES = ("zeros", "new_zeros", "zeros_like", "new_empty", "randn")
+_STATES = ("zeros", "new_zeros", "zeros_like", "full", "new_full", "new_empty", "randn")
 """Ops that make the first state of a loop, which may have a place for each example."""
 
 

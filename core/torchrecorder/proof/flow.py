@@ -216,7 +216,7 @@ class FlowProof:
             op = self.graph.ops[id_]
             is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
             if is_wanted:
-                leads.update(op.inputs)
+                leads.update(self.facts.data_of(op))
             if not self._is_left_out(id_):
                 continue
             if id_ not in uncovered:
@@ -310,7 +310,8 @@ class FlowProof:
             if node.kind in ("param", "buffer", "const") and node.id not in self.reading:
                 yield Fault("flow", f"{self._name(node.id)} is drawn and feeds nothing", self._around(node.id))
         for (tail, head), id_ in self.beside.items():
-            if (tail, head, False) not in drawn and self.view.nodes[tail].kind not in ("param", "buffer", "const"):
+            is_led = not drawn.isdisjoint(((tail, head, False), (tail, head, True)))
+            if not is_led and self.view.nodes[tail].kind not in ("param", "buffer", "const"):
                 op = self.graph.ops[id_]
                 words = (
                     f"no line leads from {self._name(tail)} to {self._name(head)}: {op.name} at {op.source} reads it"

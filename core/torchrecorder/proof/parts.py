@@ -48,8 +48,8 @@ _SIGNS = SIGNS | COMPARISONS
 _PAIRS, _SIDES = "all pairs", 2
 _SAME_ORDER = frozenset(
     """
-    unsqueeze squeeze view reshape getitem flatten unflatten to float half bfloat16 type type_as contiguous clone detach
-    pass
+    unsqueeze squeeze unbind view reshape getitem flatten unflatten to float half bfloat16 type type_as contiguous clone
+    detach pass
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Moves that leave axes of more than one in their order, if their sizes are the same."""

@@ -137,12 +137,15 @@ def regroups(graph: Graph, op: Op) -> bool:
     return len(ends) == 2 and prod(shapes[0]) == prod(shapes[1]) and not any(a <= b for a, b in (bounds, bounds[::-1]))
 
 
-def cuts_across(graph: Graph, op: Op, taker: Op) -> bool:
-    """Whether an op takes a stretch of one axis, which another makes of several, and no whole rows of these."""
+def cuts_across(graph: Graph, op: Op, taker: Op, *, is_inner: bool) -> bool:
+    """Whether an op takes a stretch of an axis, which another makes of several, and no whole rows of these.
+
+    A crop of several axes, of what was padded, tells itself where it is in a function that does more.
+    """
     ends = [graph.values[value].shape for value in (op.inputs[0], taker.inputs[0], taker.outputs[0])]
     is_shaping = op.name in SHAPING - EXCHANGES and not any(isinstance(n, str) for shape in ends for n in shape)
     cut = [text for text in taker.attrs.get("1", "").split(", ") if any(map(str.isdigit, text))]
-    if not is_shaping or len(ends[1]) != len(ends[2]) or len(cut) > 1:  # a crop of all that was padded tells itself
+    if not is_shaping or len(ends[1]) != len(ends[2]) or (is_inner and len(cut) > 1):
         return False
     before, whole, taken = ([n for n in shape if isinstance(n, int)] for shape in ends)
     axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=True)) if a != b), None)

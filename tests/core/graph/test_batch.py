@@ -104,10 +104,11 @@ def test_sizes_that_may_follow_it_are_not_known() -> None:
     x, table = net.input("x", 2, 3), net.value("const", (5,), "table")
     followed, lost, loss = net.op("sin", x), net.op("getitem", x, shape=(2,)), net.op("sum", x, shape=())
     grid, state = net.op("stack", table, table, shape=(2, 5)), net.op("zeros", shape=(2, 4))
+    start = net.op("full", shape=(2,))
     of_lost, plain = net.op("sin", lost), net.op("cat", table, x, shape=(5,))
     graph = replace(net.graph(y=of_lost), batch={x: (0,), followed: (0,), plain: (0,)})
     shapes = {value: meta.shape for value in range(len(graph.values)) if (meta := known(graph)(value)) is not None}
-    assert not shapes.keys() & {lost, grid, state, of_lost}
+    assert not shapes.keys() & {lost, grid, state, start, of_lost}
     assert shapes[x] == shapes[followed] == ("N", 3)
     assert (shapes[loss], shapes[table]) == ((), (5,))
     assert known(replace(graph, batch={}))(of_lost) is not None

@@ -330,6 +330,23 @@ class InnerLoop(nn.Module):
         return x
 
 
+class Taught(nn.Module):
+    """A writer whose each step reads the true word of the step before, and at the first one that of the start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.writer, self.to_word = nn.Embedding(12, 4), nn.GRUCell(8, 4), nn.Linear(4, 11)
+
+    def forward(self, plan: Tensor, words: Tensor) -> Tensor:
+        state, before = torch.zeros_like(plan[:, 0]), torch.full((len(plan),), 11)
+        found = []
+        for i in range(STEPS):
+            state = self.writer(torch.cat([plan[:, i], self.words(before)], 1), state)
+            found.append(self.to_word(state))
+            before = words[:, i]
+        return torch.stack(found, 1)
+
+
 class CarriedTwice(nn.Module):
     """Two states that the turns exchange, and an input that each turn reads."""
 
@@ -363,6 +380,7 @@ LOOPS = [
     Entry("lstm_crf", LSTMCRF, given(words(2, 5, 11))),
     Entry("recurrent", Recurrent, given(numbers(2, 5, 4))),
     Entry("unequal_turns", Unequal, given(numbers(2, 4))),
+    Entry("taught", Taught, given(numbers(3, 5, 4), words(3, 5, 11))),
     Entry("inner_loop", InnerLoop, given(numbers(2, 4))),
     Entry("carried_twice", CarriedTwice, given(numbers(2, 4), numbers(2, 4), numbers(2, 4))),
 ]

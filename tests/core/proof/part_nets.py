@@ -275,6 +275,36 @@ class Cropped(nn.Module):
         return nn.functional.pad(self.far(x), (1, 0))[:, 1:].transpose(1, 2)[:, :3].softmax(-1)
 
 
+class Unbound(nn.Module):
+    """A batch of one that is taken apart, of whose only sequence the padding is cut off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        (only,) = self.far(x).unbind(0)
+        return only[:2]
+
+
+def joined(windows: Tensor) -> Tensor:
+    """The map of windows, without what it was padded with."""
+    return windows.view(-1, 2, 2, 3, 3, 4).transpose(2, 3).reshape(-1, 6, 6, 4)[:, :5, :4]
+
+
+class Windows(nn.Module):
+    """Windows of a padded map, which are put together again and cropped: the blocks of ViTDet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.mix = nn.LayerNorm(4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        padded = nn.functional.pad(self.norm(x), (0, 0, 0, 2, 0, 1)).view(-1, 2, 3, 2, 3, 4)
+        found: Tensor = x + joined(self.mix(padded.transpose(2, 3).reshape(-1, 3, 3, 4)))
+        return found
+
+
 class Stacked(nn.Module):
     """Keys and values of one layer, on an axis that they have behind a permutation alone."""
 
@@ -390,6 +420,8 @@ PARTS = [
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),
     Entry("cropped", Cropped, given(numbers(2, 3, 4))),
+    Entry("unbound", Unbound, given(numbers(1, 3, 4))),
+    Entry("windows", Windows, given(numbers(2, 5, 4, 4))),
     Entry("stacked", Stacked, given(numbers(2, 3, 4))),
     Entry("skewed", Skewed, given(numbers(2, 3, 4))),
     Entry("nearest", Nearest, given(numbers(2, 3, 4))),

@@ -216,7 +216,11 @@ class Visibility:
             readers, size = self.readers.get(op.outputs[0], ()), prod(sizes(self.graph, op.outputs[0]))
             takers = [reader for reader in readers if prod(sizes(self.graph, reader.outputs[0])) < size]
             if takers and all(self.handed[taker.id] is not None for taker in takers):
-                is_odd = regroups(self.graph, op) or any(cuts_across(self.graph, op, taker) for taker in takers)
+                beside = (self.facts.ran_in[it.frame] if it.frame is not None else [] for it in takers)
+                inner = (any(self.handed[at] is None for at in ops) for ops in beside)
+                pairs = zip(takers, inner, strict=True)
+                is_odd = regroups(self.graph, op)
+                is_odd |= any(cuts_across(self.graph, op, taker, is_inner=is_inner) for taker, is_inner in pairs)
                 yield from (op.id, *(taker.id for taker in takers)) if is_odd else ()
 
     def _beginning(self) -> Iterator[int]:
