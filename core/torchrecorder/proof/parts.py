@@ -277,8 +277,11 @@ class PartsProof:
         return [way[0] for way in ways if way is not None]
 
     def _outputs_read(self, call: int, head: int) -> dict[str, int]:
-        """The outputs of a call that a node reads, or another turn of it, by path."""
-        return {path: value for path, value in self.graph.calls[call].outputs.items() if self._is_read(value, head)}
+        """The outputs of a call that a node reads, or another turn of it, by path; not what another line brings."""
+        tails = (self.view.nodes[edge.tail] for edge in self.view.edges if edge.head == head)
+        lines = {tail.id for tail in tails if call not in tail.calls}
+        outputs = self.graph.calls[call].outputs.items()
+        return {path: at for path, at in outputs if self._is_read(at, head) and self._tail(at) not in lines}
 
     def _is_read(self, value: int, head: int) -> bool:
         """Whether a node reads a value, or what another turn gives in its place."""

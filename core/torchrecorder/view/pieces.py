@@ -209,6 +209,8 @@ class _Parts:
             again = (at for op in self._visible.facts.ops_of(head) for at in self._alike(op, head))
             there = (self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs)
             read |= {first[at] for at in there if at in first}
+        makers = {at: self._tail(at) for at in read}  # what a layer hands on comes on the line of what made it
+        read -= {at for at, made in makers.items() if made != tail.id and (made, head.id) in self._pairs}
         at_call = self._graph.calls[tail.calls[-1]].module
         known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:

@@ -486,3 +486,36 @@ def test_a_half_is_a_run_of_places(how: str, parts: tuple[str, str]) -> None:
     for false in {"[..., ::2]", "[..., 1::2]", "[:, ::2]", "1st half", "2nd half"} - {parts[0]}:
         edges = tuple(replace(edge, part=false) if edge.part == parts[0] else edge for edge in view.edges)
         assert faults(replace(view, edges=edges))
+
+
+class Pooled(nn.Module):
+    def forward(self, maps: list[Tensor]) -> list[Tensor]:
+        return [*maps, maps[-1].cumsum(1)]
+
+
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, maps: list[Tensor]) -> Tensor:
+        return torch.stack([layer(it) for layer, it in zip(self.layers, maps, strict=True)])
+
+
+class Pyramids(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other, self.pooled, self.heads = nn.Linear(8, 8), nn.Conv1d(4, 4, 1), Pooled(), Heads()
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = self.one(x)
+        return self.heads(self.pooled([one, self.other(one)])).tanh()  # type: ignore[no-any-return]
+
+
+def test_what_a_layer_hands_on_is_named_on_no_line_of_it() -> None:
+    view = make_view(capture(Pyramids(), (torch.zeros(2, 4, 8),), {}), DrawingOptions(collapse=("pooled", "heads")))
+    line = next(edge for edge in view.edges if name(view, view.nodes[edge.tail]) == "pooled")
+    assert line.part == ""
+    assert faults(view) == ()
+    edges = tuple(replace(edge, part="3 outputs") if edge is line else edge for edge in view.edges)
+    assert faults(replace(view, edges=edges)) != ()
