@@ -444,7 +444,7 @@ def test_a_key_that_is_a_variable_of_another_tensor_is_no_name(keys: tuple[str, 
         def forward(self, x: Tensor, angles: dict[str, Tensor]) -> Tensor:
             query = self.to_q(x) + 1
             key = self.to_k(x) * angles["query"]
-            return query @ key.mT
+            return query @ key.mT  # type: ignore[no-any-return]
 
     class Outer(nn.Module):
         def __init__(self) -> None:
@@ -452,7 +452,7 @@ def test_a_key_that_is_a_variable_of_another_tensor_is_no_name(keys: tuple[str, 
             self.turned, self.last = Turned(), nn.Linear(6, 8)
 
         def forward(self, x: Tensor) -> Tensor:
-            return self.last(self.turned(x, dict.fromkeys(keys, torch.ones(6, 8).cumsum(0))))
+            return self.last(self.turned(x, dict.fromkeys(keys, torch.ones(6, 8).cumsum(0))))  # type: ignore[no-any-return]
 
     view = make_view(record(Outer(), TOKENS), DrawingOptions())
     layout = paper(view)

@@ -464,12 +464,12 @@ class Alternate(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x)
         if self.how == "unbind":
-            one, other = x.unflatten(2, (-1, 2)).unbind(3)
+            one, other = x.view(*x.shape[:2], -1, 2).unbind(3)
         elif self.how == "heads":
-            one, other = (part.flatten(2) for part in x.unflatten(2, (2, 4)).chunk(2, -1))
+            one, other = (part.flatten(2) for part in x.view(*x.shape[:2], 2, 4).chunk(2, -1))
         else:
-            one, other = x.unflatten(2, (2, 4)).unbind(2)
-        return self.first(one) + self.second(other)
+            one, other = x.view(*x.shape[:2], 2, 4).unbind(2)
+        return self.first(one) + self.second(other)  # type: ignore[no-any-return]
 
 
 EVERY = ("[..., ::2]", "[..., 1::2]")
