@@ -204,7 +204,7 @@ class Names:
         name of an op is none.
         """
         graph = self.graph
-        way, of_base = _way(graph, value), _arguments(graph.calls[base])
+        way, of_base = _way(graph, value), _arguments(graph, graph.calls[base])
         known = [(at, of_base.get(at, "")) for at, _ in way]
         known += [(way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
         known += [(at, self.own(at, reader, base)) for at, _ in way]
@@ -220,7 +220,7 @@ class Names:
         if op is not None and op.name == "setitem" and not variable:  # what is written into keeps its name
             variable = self.own(op.inputs[0], reader, base)
         inner = [*takewhile(lambda call: call.id != base, around)]
-        of_base, *arguments = (_arguments(call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
+        of_base, *arguments = (_arguments(graph, call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
         layer = _layer(graph, value, {call.id for call in around})
         return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
 
@@ -317,10 +317,18 @@ def _entry(graph: Graph, way: Sequence[_Step], whole: int) -> str:
     return ""
 
 
-def _arguments(call: Call) -> dict[int, str]:
-    """Names of its arguments by value; that of its own before that of a list that holds it as well."""
-    paths = sorted(call.inputs.items(), key=lambda given: given[0].count("."), reverse=True)
-    return {value: named for path, value in paths if (named := _last(path))}
+def _arguments(graph: Graph, call: Call) -> dict[int, str]:
+    """Names of its arguments by value; that of its own before that of a list that holds it as well.
+
+    A key of a dictionary stands behind the name of that where a variable is called so, and not where it is one of two.
+    """
+    names, variables = dict[int, str](), graph.assigned.values()
+    for path, value in sorted(call.inputs.items(), key=lambda given: given[0].count("."), reverse=True):
+        whole, name = _last(path.rpartition(".")[0]), _last(path)
+        keyed = f"{whole}.{name}" if whole and name in variables and path.endswith(f".{name}") else name
+        is_twin = bool(whole) and names.get(value, keyed) not in (keyed, whole)
+        names |= {value: whole if is_twin else keyed} if name else {}
+    return names
 
 
 def _last(path: str) -> str:

@@ -22,6 +22,8 @@ _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(
 """`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
+_LESS = re.compile(r"\b(with|without) .*")
+"""What some of the layers of a run have and others have not."""
 _THOUSANDS = "kMBT"
 _SIZE = r"(?:\d+|\d*N(?:/\d+)?|…)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
@@ -35,7 +37,10 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
         yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
     for node in view.nodes:
         if node.kind == "call" or node.repeat > 1:
-            yield from _numbers(view.graph, node, said.get(f"{letter}{node.id}", ""))
+            words = said.get(f"{letter}{node.id}", "")
+            yield from _numbers(view.graph, node, words)
+            lost = [text for text in node.differs if (ops := _LESS.search(text)) and ops[0] not in words]
+            yield from (f"“{words}” at {letter}{node.id} has lost “{text}”" for text in lost if words)
     yield from _shapes(coverage, letter, layout, calls)
     yield from _arguments(view, letter, layout)
     yield from names.faults(view, letter, _words_of(layout, " · "))

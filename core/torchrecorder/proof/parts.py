@@ -49,10 +49,11 @@ _PAIRS, _SIDES = "all pairs", 2
 _SAME_ORDER = frozenset(
     """
     unsqueeze squeeze unbind view reshape getitem flatten unflatten to float half bfloat16 type type_as contiguous clone
-    detach pass
+    detach pass cat
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Moves that leave axes of more than one in their order, if their sizes are the same."""
+_EVERY = re.compile(r"\[(\.\.\., |(?::, )*)(\d*)::(\d+)\]")
 _HALVES = {"1st half": 0, "2nd half": 1}
 
 
@@ -276,8 +277,11 @@ class PartsProof:
         return [way[0] for way in ways if way is not None]
 
     def _outputs_read(self, call: int, head: int) -> dict[str, int]:
-        """The outputs of a call that a node reads, or another turn of it, by path."""
-        return {path: value for path, value in self.graph.calls[call].outputs.items() if self._is_read(value, head)}
+        """The outputs of a call that a node reads, or another turn of it, by path; not what another line brings."""
+        tails = (self.view.nodes[edge.tail] for edge in self.view.edges if edge.head == head)
+        lines = {tail.id for tail in tails if call not in tail.calls}
+        outputs = self.graph.calls[call].outputs.items()
+        return {path: at for path, at in outputs if self._is_read(at, head) and self._tail(at) not in lines}
 
     def _is_read(self, value: int, head: int) -> bool:
         """Whether a node reads a value, or what another turn gives in its place."""
@@ -394,6 +398,10 @@ class PartsProof:
         ops = {op for op, _ in steps}
         first = self.graph.ops[steps[0][0]]
         shape = self._shape(first.inputs[0])
+        if (every := _EVERY.fullmatch(words)) and "::" not in first.attrs.get("1", ""):
+            return all(self._is_every(step, *every.groups()) for step in steps)
+        if words in _HALVES and not self._is_run(steps[0]):
+            return False
         if (of := _OF.fullmatch(words)) or words in _HALVES:
             runs = [run.partition("–") for run in of[1].split(", ")] if of else []  # `1–2, 4`
             wanted = {at - 1 for start, _, last in runs for at in range(int(start), int(last or start) + 1)}
@@ -419,6 +427,25 @@ class PartsProof:
                 return False
         return union is not None and _region(words, seen) == region
 
+    def _place(self, step: _Step) -> tuple[int, int]:
+        """The axis of which a part takes one of equal parts, and which; -1 if it takes another part."""
+        op = self.graph.ops[step[0]]
+        return self._single(step) if op.name == "getitem" else (self._sizes(op, self._shape(op.inputs[0]))[0], step[1])
+
+    def _is_run(self, step: _Step) -> bool:
+        """Whether halves of an axis are stretches of an axis that is drawn, and no places between others."""
+        (axes, seen), (at, _) = self._made_of(self.graph.ops[step[0]].inputs[0]), self._place(step)
+        axis, pace, size = axes[at][0] if at >= 0 and axes[at] else (-1, 1, 1)
+        return axis >= 0 and pace * size == seen[axis] and size % len(_HALVES) == 0
+
+    def _is_every(self, step: _Step, before: str, start: str, pace: str) -> bool:
+        """Whether a part is each second place of an axis that is drawn, `[:, 1::2]`."""
+        op = self.graph.ops[step[0]]
+        (axes, seen), (axis, at) = self._made_of(op.inputs[0]), self._place(step)
+        there = len(seen) - 1 if "..." in before else before.count(":")
+        is_place = self._size(op.inputs[0]) == int(pace) * self._size(op.outputs[step[1]])
+        return is_place and axis >= 0 and (axes[axis], at) == ([(there, 1, int(pace))], int(start or 0))
+
     def _single(self, step: _Step) -> tuple[int, int]:
         """The axis of which an index takes a single place, and that place; -1 if it takes another part."""
         op = self.graph.ops[step[0]]
@@ -432,26 +459,42 @@ class PartsProof:
 
         -1 for an axis of one or a repeated one, -2 for one that is none there.
         """
+        made, seen = self._made_of(value)
+        ends = [next(iter(parts), (-1, 1, 1))[0] if len(parts) < 2 else -2 for parts in made]
+        shape = zip(ends, self._shape(value), strict=True)
+        return [-1 if size == 1 else axis if axis < 0 or seen[axis] == size else -2 for axis, size in shape], seen
+
+    def _made_of(self, value: int) -> tuple[list[list[tuple[int, int, int]]], list[int]]:
+        """By axis of a value the axes of what is drawn that it is made of, each with the step and how many places."""
         tensor, path = self._way(value) or (value, ())
         tensor, shape = self.graph.ops[path[-1][0]].outputs[path[-1][1]] if path else tensor, self._shape(value)
         made = self.graph.values[value].producer
         if value == tensor or made is None:
-            return [-1 if size == 1 else axis for axis, size in enumerate(shape)], shape
+            return [[(axis, 1, size)] for axis, size in enumerate(shape)], shape
         op = self.graph.ops[made]
         source = next((at for at in self.facts.data_of(op) if not self.facts.is_side[at]), op.inputs[0])
-        (axes, seen), before = self._axes(source), self._shape(source)
+        (axes, seen), before = self._made_of(source), self._shape(source)
         if order := self.facts.order(op):
             return [axes[axis] for axis in order], seen
-        is_repeating, found = op.name in ("expand", "expand_as"), list[int]()
-        if not is_repeating and op.name not in _SAME_ORDER:
-            return [-2] * len(shape), seen
-        kept, behind = [axis for axis, size in enumerate(before) if size != 1], len(before) - len(shape)
-        is_kept = [before[axis] for axis in kept] == [size for size in shape if size != 1]
-        for axis, size in enumerate(shape):
-            n = sum(other != 1 for other in shape[:axis])
-            places = [axis] if before[: axis + 1] == shape[: axis + 1] else kept[n : n + 1] if is_kept else []
-            places += [axis + behind] if axis + behind >= 0 and before[axis + behind :] == shape[axis:] else []
-            found.append(-1 if size == 1 else axes[places[0]] if places else -1 if is_repeating else -2)
+        if op.name in ("expand", "expand_as"):
+            behind = len(shape) - len(before)
+            is_kept = [i >= behind and before[i - behind] == size for i, size in enumerate(shape)]
+            return [axes[i - behind] if kept else [(-1, 1, shape[i])] for i, kept in enumerate(is_kept)], seen
+        if op.name not in _SAME_ORDER:
+            return [[(-2, 1, size)] for size in shape], seen
+        rest, found = [part for parts in axes for part in parts if part[2] != 1], list[list[tuple[int, int, int]]]()
+        for i, size in enumerate(shape):
+            found.append([])
+            while size != 1 and rest:
+                axis, step, length = rest.pop(0)
+                if size % length and length % size:
+                    rest, behind = [], i + len(before) - len(shape)
+                    found[-1] = axes[behind] if behind >= 0 and before[behind:] == shape[i:] else [(-2, 1, size)]
+                    break
+                part = min(size, length)
+                rest[:0] = [(axis, step, length // part)] if length != part else []
+                found[-1].append((axis, step * (length // part), part))
+                size //= part
         return found, seen
 
     def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:

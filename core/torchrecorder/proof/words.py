@@ -340,7 +340,8 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
     for at in _way(graph, value):
         row = graph.values[at]
         yield from _path(row.name)
-        yield from (name for call in rows for path, v in call.inputs.items() if v == at for name in _path(path))
+        paths = ((call, path) for call in rows for path, v in call.inputs.items() if v == at)
+        yield from (name for call, path in paths for name in _path(path).difference(_keys_of_others(graph, call, path)))
         if row.producer is None:
             return
         maker = graph.ops[row.producer]
@@ -359,6 +360,17 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
         yield from names(graph, given, maker.inputs[0], reader)
     if maker is not None and maker.name in _FILLED:
         yield maker.name
+
+
+def _keys_of_others(graph: Graph, call: Call, path: str) -> Iterator[str]:
+    """The keys of an argument which name another tensor in its call, or one of two entries that are this one."""
+    value, (dictionary, _, last) = call.inputs[path], path.rpartition(".")
+    keys = {key for key in path.split(".")[1:] if key.isidentifier()}
+    twins = (row for row, one in call.inputs.items() if one == value and row != path)
+    yield from keys if any(row.rpartition(".")[0] == dictionary for row in twins if last in keys) else ()
+    for op in graph.ops if keys else ():
+        if graph.variable(op) in keys and call in graph.around(op.call) and value not in _way(graph, op.outputs[0]):
+            yield graph.variable(op)
 
 
 def _given(graph: Graph) -> dict[int, set[int | None]]:
@@ -412,4 +424,4 @@ def _is_in(match: re.Match[str], known: Collection[str]) -> bool:
     if match[2]:
         return any(f".{match[1]}" in f".{name}" for name in known)
     words = (match[1], f"{match[1]}{match.string[match.end(1) :].partition(']')[0]}]")
-    return any(word in known or any(f".{word}." in f".{name}." for name in known if "." in name) for word in words)
+    return any(word in known or any("." in word and f".{word}." in f".{name}." for name in known) for word in words)

@@ -118,20 +118,22 @@ for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
     setattr(BatchSize, f"__{_name}__", _operation(_name))
 
 
+_LEN = len
+
+
+def _length(thing: Any, /) -> int:
+    is_of_torch = isinstance(thing, Tensor) and type(thing).__len__ is Tensor.__len__
+    return thing.shape[0] if is_of_torch and thing.ndim else _LEN(thing)
+
+
 @contextmanager
 def lengths_are_sizes() -> Iterator[None]:
     """A context in which the `len` of a tensor is its first size: what Python's gives is a plain number."""
-    plain = builtins.len
-
-    def length(thing: Any, /) -> int:
-        is_of_torch = isinstance(thing, Tensor) and type(thing).__len__ is Tensor.__len__
-        return thing.shape[0] if is_of_torch and thing.ndim else plain(thing)
-
-    builtins.len = length
+    before, builtins.len = builtins.len, _length
     try:
         yield
-    finally:
-        builtins.len = plain
+    finally:  # of two recordings at once, the last one to end gives Python's back, too
+        builtins.len = _LEN if before is _length else before
 
 
 NO_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))

@@ -209,6 +209,8 @@ class _Parts:
             again = (at for op in self._visible.facts.ops_of(head) for at in self._alike(op, head))
             there = (self._traced(v)[0] for at in again for v in self._graph.ops[at].inputs)
             read |= {first[at] for at in there if at in first}
+        makers = {at: self._tail(at) for at in read}  # what a layer hands on comes on the line of what made it
+        read -= {at for at, made in makers.items() if made != tail.id and (made, head.id) in self._pairs}
         at_call = self._graph.calls[tail.calls[-1]].module
         known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
         if (count := len(read)) > 1:
@@ -278,15 +280,39 @@ class _Parts:
     def _seen(self, cut: _Cut, axis: int, value: int) -> _Cut:
         """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
         behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
-        is_so = axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind)
-        if is_so or cut.axis < 0 or cut.pieces:
+        if cut.pieces:
+            return cut._replace(words=self._place(cut.of, cut.axis, cut.start, cut.pieces, value))
+        if cut.axis < 0 or axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind):
             return cut
         if axis >= 0:
             words = _bracket(axis, whole, cut.start, cut.stop)
             return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
         n, at = self._shape(cut.of)[cut.axis], cut.start
-        words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
-        return _Cut(cut.of, 0, at, at + 1, words, n) if cut.stop == at + 1 else cut
+        words = self._place(cut.of, cut.axis, at, n, value) if cut.stop == at + 1 else ""
+        return _Cut(cut.of, 0, at, at + 1, words, n) if words else cut
+
+    def _place(self, value: int, axis: int, at: int, n: int, seen: int) -> str:
+        """One of n equal parts of an axis, as it lies in the tensor that a reader sees.
+
+        A half is a run of places, and every other place of an axis an index; elsewhere neither is said.
+        """
+        is_run, size = True, self._shape(value)[axis]
+        while n == len(_ORDINALS) and value != seen:
+            op = self._graph.ops[self._graph.values[value].producer or 0]
+            source = self._visible.handed[op.id]
+            source = op.inputs[0] if source is None else source
+            shape, before = self._shape(value), self._shape(source)
+            if (there := self._axis_before(op, source, value, axis)) < 0:
+                run, parted = prod(shape[axis:]) // n, [i for i, length in enumerate(before) if not length % n]
+                there = next((i for i in parted if prod(before[i:]) == run * n), -1)
+                if there < 0 and size == n:
+                    there, is_run = next((i for i in parted if prod(before[i + 1 :]) == run), -1), False
+                if there < 0:
+                    return f"{at + 1} of {n}"
+            axis, value = there, source
+        if is_run:
+            return f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
+        return _bracket(axis, self._shape(seen), at, self._shape(seen)[axis])[:-1] + f":{n}]"
 
     def _axis_before(self, op: Op, source: int, value: int, axis: int) -> int:
         """The axis of what an op moves that becomes one of what it gives; -1 if none does."""
@@ -326,10 +352,11 @@ class _Parts:
             return _stretch(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
         shapes = [*map(self._shape, op.outputs)]
-        if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
-            words = f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
-            return _Cut(source, 0, at, at + 1, words, n)
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
+        if len(taken) < len(whole):
+            axis = int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(whole)
+        if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
+            return _Cut(source, axis, at, at + 1, "", n)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
         words = _bracket(axis, whole, start, stop)

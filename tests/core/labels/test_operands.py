@@ -440,6 +440,33 @@ def test_an_argument_has_its_own_name_and_not_that_of_a_list_that_holds_it_too()
     assert Names(graph).of(add.inputs[1], add, add.call) == "residual"
 
 
+@pytest.mark.parametrize(("keys", "said"), [(("query", "other"), "angles"), (("query",), "angles.query")])
+def test_a_key_that_is_a_variable_of_another_tensor_is_no_name(keys: tuple[str, ...], said: str) -> None:
+    class Turned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.to_q, self.to_k = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor, angles: dict[str, Tensor]) -> Tensor:
+            query = self.to_q(x) + 1
+            key = self.to_k(x) * angles["query"]
+            return query @ key.mT  # type: ignore[no-any-return]
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.turned, self.last = Turned(), nn.Linear(6, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.last(self.turned(x, dict.fromkeys(keys, torch.ones(6, 8).cumsum(0))))  # type: ignore[no-any-return]
+
+    view = make_view(record(Outer(), TOKENS), DrawingOptions())
+    layout = paper(view)
+    assert f"× {said}" in names(view.graph)
+    assert faults(view, layout) == ()
+    assert any("names query, which" in wrong for wrong in faults(view, written(layout, rf"× {said}$", "× query")))
+
+
 def test_names_that_are_long_together_stand_below_their_op() -> None:
     net = Net("Padded")
     x, mask, padding = net.input("x", 1, 8), net.input("mask", 1, 8), net.input("padding", 1, 8)

@@ -17,12 +17,12 @@ from tests.core.recording.nets import record
 from tests.core.view.templates.test_choice import formulas
 from tests.core.view.test_differences import staged
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import words
+from torchrecorder.labels.labels import Labels, words
 from torchrecorder.layout.model import Figure, Layout
 from torchrecorder.proof import Prover
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import View, make_view
+from torchrecorder.view import Span, View, make_view
 
 
 def heads() -> Graph:
@@ -396,3 +396,13 @@ def test_a_root_is_written_as_one_and_proved() -> None:
     assert faults(view, layout) == ()
     for true, lie in (("√768", "√767"), ("× √18", "÷ √18")):
         assert ["says a root" in fault for fault in faults(view, written(layout, true, lie))] == [True]
+
+
+def test_what_some_layers_lack_is_not_lost_at_the_end_of_a_line() -> None:
+    view = make_view(formulas("", "shift", ""))
+    widths = Span("", ("→".join(map(str, range(100, 140))),))
+    node = next(node for node in view.nodes if node.differs)
+    assert "1st, 3rd without roll" in Labels(view).node(replace(node, own=(widths,))).line
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    assert any("has lost" in wrong for wrong in faults(view, written(layout, "1st, 3rd without roll", "1st, 3rd…")))

@@ -533,6 +533,9 @@ class TestOfCode:
         with pytest.raises(ForwardError):
             record(Net(lambda self, x: len(x.sum())), WORDS)
         assert builtins.len is plain
+        first, second = lengths_are_sizes(), lengths_are_sizes()
+        first.__enter__(), second.__enter__(), first.__exit__(None, None, None), second.__exit__(None, None, None)
+        assert builtins.len is plain  # two recordings that end in the other order
 
     def test_they_are_numbers(self) -> None:
         found: list[Any] = []

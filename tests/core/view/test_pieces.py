@@ -451,3 +451,71 @@ def test_a_line_says_that_it_brings_the_state_of_a_recurrent_layer() -> None:
     line = next(edge for edge in view.edges if name(view, view.nodes[edge.head]) == "rnn" and edge.part != "state")
     edges = tuple(replace(it, part="state") if it is line else it for it in view.edges)
     assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+class Alternate(nn.Module):
+    """Parts of each pair of neighbours, the halves of each head, and those of all."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how, self.stem = how, nn.Linear(6, 8)
+        self.first, self.second = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        if self.how == "unbind":
+            one, other = x.view(*x.shape[:2], -1, 2).unbind(3)
+        elif self.how == "heads":
+            one, other = (part.flatten(2) for part in x.view(*x.shape[:2], 2, 4).chunk(2, -1))
+        else:
+            one, other = x.view(*x.shape[:2], 2, 4).unbind(2)
+        return self.first(one) + self.second(other)  # type: ignore[no-any-return]
+
+
+EVERY = ("[..., ::2]", "[..., 1::2]")
+
+
+@pytest.mark.parametrize(
+    ("how", "parts"),
+    [("unbind", EVERY), ("heads", ("1 of 2", "2 of 2")), ("whole", ("1st half", "2nd half"))],
+)
+def test_a_half_is_a_run_of_places(how: str, parts: tuple[str, str]) -> None:
+    view = make_view(capture(Alternate(how), (torch.zeros(3, 5, 6),), {}), DrawingOptions())
+    assert {edge.part for edge in view.edges if edge.part} == {*parts}
+    assert faults(view) == ()
+    for false in {"[..., ::2]", "[..., 1::2]", "[:, ::2]", "1st half", "2nd half"} - {parts[0]}:
+        edges = tuple(replace(edge, part=false) if edge.part == parts[0] else edge for edge in view.edges)
+        assert faults(replace(view, edges=edges))
+
+
+class Pooled(nn.Module):
+    def forward(self, maps: list[Tensor]) -> list[Tensor]:
+        return [*maps, maps[-1].cumsum(1)]
+
+
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, maps: list[Tensor]) -> Tensor:
+        return torch.stack([layer(it) for layer, it in zip(self.layers, maps, strict=True)])
+
+
+class Pyramids(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other, self.pooled, self.heads = nn.Linear(8, 8), nn.Conv1d(4, 4, 1), Pooled(), Heads()
+
+    def forward(self, x: Tensor) -> Tensor:
+        one = self.one(x)
+        return self.heads(self.pooled([one, self.other(one)])).tanh()  # type: ignore[no-any-return]
+
+
+def test_what_a_layer_hands_on_is_named_on_no_line_of_it() -> None:
+    view = make_view(capture(Pyramids(), (torch.zeros(2, 4, 8),), {}), DrawingOptions(collapse=("pooled", "heads")))
+    line = next(edge for edge in view.edges if name(view, view.nodes[edge.tail]) == "pooled")
+    assert line.part == ""
+    assert faults(view) == ()
+    edges = tuple(replace(edge, part="3 outputs") if edge is line else edge for edge in view.edges)
+    assert faults(replace(view, edges=edges)) != ()
