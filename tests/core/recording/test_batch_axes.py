@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from torch import Tensor, nn
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
+from torchrecorder.recording.batch_sizes import lengths_are_sizes
 
 NOTED: dict[str, Any] = {}
 IMAGE = torch.ones(1, 3, 8, 8)
@@ -533,9 +535,12 @@ class TestOfCode:
         with pytest.raises(ForwardError):
             record(Net(lambda self, x: len(x.sum())), WORDS)
         assert builtins.len is plain
-        first, second = lengths_are_sizes(), lengths_are_sizes()
-        first.__enter__(), second.__enter__(), first.__exit__(None, None, None), second.__exit__(None, None, None)
-        assert builtins.len is plain  # two recordings that end in the other order
+        first, second = ExitStack(), ExitStack()  # two recordings, of which the one that began first ends first
+        for stack in (first, second):
+            stack.enter_context(lengths_are_sizes())
+        first.close()
+        second.close()
+        assert builtins.len is plain
 
     def test_they_are_numbers(self) -> None:
         found: list[Any] = []
