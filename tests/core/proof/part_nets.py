@@ -283,6 +283,7 @@ class Unbound(nn.Module):
         self.far = nn.Linear(4, 4)
 
     def forward(self, x: Tensor) -> Tensor:
+        only: Tensor
         (only,) = self.far(x).unbind(0)
         return only[:2]
 
