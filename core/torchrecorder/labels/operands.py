@@ -21,8 +21,8 @@ from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import EXCHANGES, INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
 from torchrecorder.view.tree import CallTree
 
-_MAX_NAME, _MAX_COMPUTED = 40, 24
-"""Characters of the name of a tensor, and of how one is computed."""
+_MAX_NAME = 24
+"""Characters of the name of a tensor."""
 _OTHERS = names("setitem copy scaled_dot_product_attention multi_head_attention_forward") | WEIGHTED
 _OTHERS |= INDEXING - {"gather"}
 """Ops that say what else they read in words of their own, or whose name says it."""
@@ -63,8 +63,7 @@ class Operands:
         if any(box.around and box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box)):
             words = {i: _ENTRY.sub("", word) for i, word in words.items()}  # that of the first turn
         if plain(op.name) in SYMBOLS:
-            made = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
-            known = {i: "constant" if word in ("", "…") and self._is_const(op, i) else word for i, word in made.items()}
+            known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
             words = {i: word for i, word in known.items() if word}
         return words if all(words.values()) and len(words) <= _MOST else {}
 
@@ -99,17 +98,7 @@ class Operands:
         if last not in hidden:
             return ""
         is_sized = any(not self.graph.ops[made].inputs for made in hidden)  # its numbers are those of one run
-        return "…" if is_sized else self._operand(self.names, hidden, last, _MAX_COMPUTED, base)
-
-    def _is_const(self, op: Op, i: int) -> bool:
-        """Whether what an op reads is made of tensors alone that were there before the forward and have no name."""
-        known = {op.inputs[i]}
-        for op_before in reversed(self.graph.ops[: op.id]):
-            known.update(op_before.inputs if not known.isdisjoint(op_before.outputs) else ())
-        first = [row for row in map(self.graph.values.__getitem__, known) if row.producer is None]
-        makers = {row.producer for row in map(self.graph.values.__getitem__, known)}
-        free = {self.graph.ops[at].name for at in makers if at is not None and not self.graph.ops[at].inputs}
-        return bool(first) and free <= {"tensor"} and all(row.kind == "const" for row in first)
+        return "…" if is_sized else self._operand(self.names, hidden, last, _MAX_NAME, base)
 
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""

@@ -124,9 +124,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
-        firsts = (view.graph.values[[*_way(view.graph, value)][-1]] for op in own for value in op.inputs)
-        is_unnamed = any(row.kind == "const" for row in firsts)
-        if is_alone and (own[1:] or is_unnamed or not ends.isdisjoint(op.id for op in behind)):
+        if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
@@ -275,7 +273,6 @@ def _wrong(
     whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
     values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
-    values |= {"constant"} if any(_is_const(graph, value) for op in own for value in op.inputs) else set()
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}
@@ -298,23 +295,6 @@ def _wrong(
     lacking = (text.partition(" in ")[2] or text for text in _LACKING.findall(words) if drawn)
     names_of = (match[1] for text in lacking for match in _TOKEN.finditer(text) if match[1] not in _ENGLISH)
     return next((name for name in names_of if name.lower().rstrip("0123456789") not in drawn.lower()), "")
-
-
-def _is_const(graph: Graph, value: int) -> bool:
-    """Whether nothing but tensors from before the forward is in a tensor, and literals that choose from them."""
-    made = graph.values[value].producer
-    if made is None:
-        return graph.values[value].kind == "const"
-    are_const = [_is_const(graph, at) for at in graph.ops[made].inputs if not _is_literal(graph, at)]
-    return bool(are_const) and all(are_const)
-
-
-def _is_literal(graph: Graph, value: int) -> bool:
-    made = graph.values[value].producer
-    if made is None:
-        return False
-    op = graph.ops[made]
-    return op.name == "tensor" if not op.inputs else all(_is_literal(graph, at) for at in op.inputs)
 
 
 def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]) -> Iterator[str]:
