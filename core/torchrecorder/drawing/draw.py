@@ -38,7 +38,6 @@ from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
 from torchrecorder.view.templates.choice import view_size
-from torchrecorder.view.tuning import MOST
 from torchrecorder.write.svg import neutral
 from torchrecorder.write.text import caption_facts, describe, layer_table, tree
 
@@ -267,27 +266,14 @@ class _Picture:
     def is_clearer(self, other: _Picture) -> bool:
         """Whether it is better shown than another poor picture.
 
-        Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half; but
-        never most of the model closed in place of it opened.
+        Less is worth showing if that cannot be read, and the width and crossings of this one cost less than half.
         """
         if self.layout is None and other.layout is not None:
-            return False
-        if self._closes_most and not other._closes_most and isinstance(other.layout, Layout):
             return False
         # a box in a box may be gone where the outer one is an inset
         if self._n_opened >= other._n_opened or view_size(self.view) >= view_size(other.view) - 1:
             return not self.is_poor or self._hardship < other._hardship
         return not other._is_readable and (not self.is_poor or 2 * self._hardship < other._hardship)
-
-    @cached_property
-    def _closes_most(self) -> bool:
-        """Whether a node that is closed hides most of the model."""
-        graph = self.view.graph
-        shown = (node for view in self.views for node in view.nodes if node.kind == "call" and not node.parts)
-        closed = ({graph.calls[call].module for call in node.calls} for node in shown if not node.inset)
-        rows = ([graph.modules[path] for path in paths & graph.modules.keys()] for paths in closed)
-        sizes = (sum(row.params.total for row in of) for of in rows if not all(row.native for row in of))
-        return max(sizes, default=0) > MOST * graph.modules[""].params.total
 
     @property
     def _n_opened(self) -> int:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Never
 
 import pytest
-import torch
-from torch import Tensor, nn
 
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.drawing import draw as drawing
@@ -21,7 +19,6 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout
 from torchrecorder.layout.paper import PaperLayout
-from torchrecorder.recording.run import capture
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, Views
 from torchrecorder.view.templates.choice import Choice
@@ -213,27 +210,3 @@ def test_what_cannot_be_drawn_in_any_way_costs_only_itself(
     assert isinstance(failed, FailedInside)
     assert isinstance(made, Drawing)
     assert caplog.messages == []
-
-
-class Wide(nn.Module):
-    """Six ways beside one another."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines = nn.ModuleList(nn.Linear(8, 8, bias=i < 2) for i in range(3))
-        self.filters, self.last = nn.ModuleList(nn.Conv1d(4, 4, n, padding=n // 2) for n in (1, 3)), nn.Linear(8, 8)
-        self.memory = nn.GRU(8, 8, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        a, b, c = self.lines[0](x).sin(), self.filters[0](x).cos(), self.memory(x)[0].tanh()
-        d, e, f = self.lines[1](x).exp(), self.filters[1](x).relu(), self.lines[2](x).sigmoid()
-        found: Tensor = x + self.last((a * b + c * d) * (e - f) + a * f + b * e + c.maximum(d))
-        return found
-
-
-def test_most_of_a_model_is_not_closed_because_it_is_wide() -> None:
-    model = nn.Sequential(nn.Linear(8, 8), Wide(), Wide(), Wide(), nn.Linear(8, 2))
-    with torch.no_grad():
-        (one,) = drawn(find_engine(), capture(model, (torch.zeros(2, 4, 8),)), options=DrawingOptions(room=480))
-    assert "filters" in one.text
-    assert not one.foot
