@@ -132,13 +132,17 @@ def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place(
     assert "Conv1d 1, 3, 3, 3 · 8→8 · dilation 1, 6, 12, 18 · 4 in parallel" in lines(Atrous())
 
 
+class LeakyReLUWithAVeryLongNameThatNobodyReads(nn.LeakyReLU):
+    """An activation of whose name there is no room in a line with all else."""
+
+
 @pytest.mark.parametrize(("n", "behind"), [(256, "ReLU"), (1024, "…")])
 def test_how_many_are_side_by_side_is_said_however_long_the_rest_is(n: int, behind: str) -> None:
     class Pyramid(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             convs = [nn.Conv2d(n, n, 1), *(nn.Conv2d(n, n, 3, padding=rate, dilation=rate) for rate in (12, 24, 36))]
-            last = nn.ReLU if behind == "ReLU" else nn.LeakyReLU
+            last = nn.ReLU if behind == "ReLU" else LeakyReLUWithAVeryLongNameThatNobodyReads
             self.convs = nn.ModuleList([nn.Sequential(conv, nn.BatchNorm2d(n), last()) for conv in convs])
 
         def forward(self, x: torch.Tensor) -> Any:
