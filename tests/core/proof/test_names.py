@@ -466,4 +466,6 @@ def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
     layout = paper(view)
     assert faults(view, layout) == ()
     found = faults(view, written(layout, "with downsample", "with upsample"))
-    assert all(any(words in fault for fault in found) for words in ("names upsample", "has lost “first with downsample”"))
+    assert all(
+        any(words in fault for fault in found) for words in ("names upsample", "has lost “first with downsample”")
+    )
