@@ -6,10 +6,8 @@ axes of the batch are kept apart from others; arithmetic keeps what is known of 
 
 from __future__ import annotations
 
-import builtins
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -116,24 +114,6 @@ _OTHERS = (
 )
 for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
     setattr(BatchSize, f"__{_name}__", _operation(_name))
-
-
-_LEN = len
-
-
-def _length(thing: Any, /) -> int:
-    is_of_torch = isinstance(thing, Tensor) and type(thing).__len__ is Tensor.__len__
-    return thing.shape[0] if is_of_torch and thing.ndim else _LEN(thing)
-
-
-@contextmanager
-def lengths_are_sizes() -> Iterator[None]:
-    """A context in which the `len` of a tensor is its first size: what Python's gives is a plain number."""
-    before, builtins.len = builtins.len, _length
-    try:
-        yield
-    finally:  # of two recordings at once, the last one to end gives Python's back, too
-        builtins.len = _LEN if before is _length else before
 
 
 NO_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))

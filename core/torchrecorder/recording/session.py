@@ -15,7 +15,6 @@ from torchrecorder.graph import Call, Decision, Failure, Frame, Graph, Info, Op
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
-from torchrecorder.recording.batch_sizes import lengths_are_sizes
 from torchrecorder.recording.blame import repeated
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
@@ -109,7 +108,6 @@ class Session:
                 detours(self._values, self._ops, self._journal),
                 devices.answering(),
                 self._ops.switched_on(),
-                lengths_are_sizes(),
             ):
                 result = self.model(*args, **kwargs)
                 if issubclass(type(result), ITERATORS):

@@ -151,7 +151,7 @@ class Steps(nn.Module):
         self.look, self.last = nn.Linear(16, 8), nn.Linear(8, 8)
 
     def forward(self, x: Tensor) -> Tensor:
-        seen = total = torch.zeros(x.__len__(), 8)  # type: ignore[no-untyped-call]
+        seen = total = torch.zeros(len(x), 8)
         for i in range(4):
             seen = torch.tanh(self.look(torch.cat((seen, total), 1)) + x[:, i])
             total = total + seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 import ctypes
 import functools
@@ -13,7 +12,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -22,9 +20,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
-from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
-from torchrecorder.recording.batch_sizes import lengths_are_sizes
 
 NOTED: dict[str, Any] = {}
 IMAGE = torch.ones(1, 3, 8, 8)
@@ -85,8 +81,6 @@ class TestSizes:
             (lambda self, x: x + F.cross_entropy(x.mean(1), torch.zeros(x.shape[0], dtype=torch.long)), "N×5×8"),
             (lambda self, x: x / torch.linalg.vector_norm(x, dim=-1, keepdim=True), "N×5×8"),
             (lambda self, x: x.norm(2, 1), "N×8"),
-            (lambda self, x: torch.full((len(x),), x.ndim), "N"),
-            (lambda self, x: torch.ones(3, 4).expand(len(x), -1, -1), "N×3×4"),
             (lambda self, x: torch.view_as_real(torch.view_as_complex(x.view(x.shape[0], 20, 2))), "N×20×2"),
             (lambda self, x: torch.ones(5, 4, 8) @ x[..., None], "N×5×4×1"),
             (lambda self, x: x / x.shape[0], "N×5×8"),
@@ -503,7 +497,7 @@ NUMBERS_FROM_HERE: dict[str, Callable[..., Any]] = {
     "other axes": lambda self, x: x.squeeze(),
     "neither equal nor twice": lambda self, x: torch.cat((x, torch.ones(1, 5, 8))),
     "indices by numbers": lambda self, x: x[x > 0],
-    "its length, a plain number": lambda self, x: x.view(x.__len__(), -1),
+    "its length, a plain number": lambda self, x: x.view(len(x), -1),
 }
 
 
@@ -527,20 +521,6 @@ def test_numbers_stay_everywhere_if_an_output_is_not_sure(name: str) -> None:
 
 class TestOfCode:
     """Its code is given sizes that are like any number."""
-
-    def test_len_is_that_of_python_again(self) -> None:
-        plain = builtins.len
-        assert last(record(Net(lambda self, x: x.view(len(x), len([1, 2]), -1)), WORDS)) == "N×2×20"
-        assert builtins.len is plain
-        with pytest.raises(ForwardError):
-            record(Net(lambda self, x: len(x.sum())), WORDS)
-        assert builtins.len is plain
-        first, second = ExitStack(), ExitStack()  # two recordings, of which the one that began first ends first
-        for stack in (first, second):
-            stack.enter_context(lengths_are_sizes())
-        first.close()
-        second.close()
-        assert builtins.len is plain
 
     def test_they_are_numbers(self) -> None:
         found: list[Any] = []
