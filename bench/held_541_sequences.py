@@ -160,7 +160,7 @@ class DenoiseBlock(nn.Module):
         self.leave = nn.Linear(dim, dim if is_last else 2 * dim)
 
     def forward(self, x: Tensor, step: Tensor, side: Tensor) -> tuple[Tensor, Tensor]:
-        """What the next block gets, and the share (batch, sensors, times, dim)."""
+        """The input of the next block, and the share (batch, sensors, times, dim)."""
         inner = self.axes(x + self.from_step(step)[:, None, None])
         content, gate = (self.widen(inner) + self.from_side(side)).chunk(2, dim=-1)
         gated = content.tanh() * gate.sigmoid()
@@ -192,7 +192,7 @@ class SensorImputer(nn.Module):
         self.leave = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, 1))
 
     def side(self, clock: Tensor, seen: Tensor) -> Tensor:
-        """What is known of each value besides the numbers (batch, sensors, times, side_dim + 1)."""
+        """Facts of each value besides the numbers (batch, sensors, times, side_dim + 1)."""
         angles = clock.unsqueeze(-1) / 10 ** torch.linspace(0, 3, 8, device=clock.device)
         of_time = self.clock(torch.cat([angles.sin(), angles.cos()], dim=-1))
         both = of_time.unsqueeze(1) + self.sensors.weight[:, None]
@@ -405,7 +405,7 @@ class GatedMLP(nn.Module):
 
 
 class TextLayer(nn.Module):
-    """What a layer of a language model adds to its input."""
+    """The part that a layer of a language model adds to its input."""
 
     def __init__(self, dim: int, n_heads: int, hidden_dim: int) -> None:
         super().__init__()

@@ -337,7 +337,7 @@ class NeighbourMessages(nn.Module):
 
 
 class OtherGraph(nn.Module):
-    """What of each node is not found in the graph that its own is compared with."""
+    """The part of each node that the other graph of its pair does not have."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -522,7 +522,7 @@ class MoleculeSpace(nn.Module):
         return self.decoder(code).argmax(dim=-1)
 
     def forward(self, signs: Tensor, properties: Tensor, warmth: float = 1.0) -> dict[str, Tensor]:
-        """What is written of the molecules again, their properties and the loss."""
+        """The molecules as they are written again, their properties and the loss."""
         mean, deviation = self.encoder(signs)
         code = mean + deviation * torch.randn_like(deviation)
         logits = self.decoder(code, signs)

@@ -136,7 +136,7 @@ class _Lines:
         """By ends, by whether it is to the next turn of a loop: both may be, and each has its line."""
         self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.leaving = leaving
-        """The names of what leaves an inset by one of several lines."""
+        """The names of the outputs of an inset, by the line that carries them, where there are several lines."""
         self.said = {(line.ends, line.part) for line in layout.lines if line.part}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]

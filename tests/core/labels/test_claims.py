@@ -133,7 +133,7 @@ def test_dilations_in_parallel_are_said_though_the_first_kernel_is_of_one_place(
 
 
 class LeakyReLUWithAVeryLongNameThatNobodyReads(nn.LeakyReLU):
-    """An activation of whose name there is no room in a line with all else."""
+    """An activation whose name is too long for the line."""
 
 
 @pytest.mark.parametrize(("n", "behind"), [(256, "ReLU"), (1024, "…")])

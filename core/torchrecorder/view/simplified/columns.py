@@ -98,7 +98,7 @@ def merge_sums(draft: Draft) -> None:
 
 
 def _place_of_sum(draft: Draft, node: Node) -> Hashable:
-    """The box and the place in the code of a node that adds two things; None if it is no such node."""
+    """The box and the source position of a node that adds two tensors; None for any other node."""
     op = draft.graph.ops[node.op] if node.kind == "op" and node.op is not None and not node.parts else None
     if op is None or op.source is None or plain(op.name) != "add" or op.attrs or not _is_plain(draft, node):
         return None
