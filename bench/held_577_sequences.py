@@ -169,7 +169,7 @@ class SoundPredictor(nn.Module):
         self.speaker = nn.Linear(context_dim, n_speakers)  # only looks at what was learned, without changing it
 
     def forward(self, wave: Tensor, speaker: Tensor | None = None) -> dict[str, Tensor]:
-        """The context (batch, frames, context_dim), losses and hits for each step ahead, and the loss of a probe."""
+        """The context (batch, frames, context_dim), the loss, hits for each step ahead, and the loss of a probe."""
         frames = self.frames(wave)
         context, _ = self.history(frames)
         losses, hits = zip(*(guess(context, frames) for guess in self.guesses), strict=True)
@@ -300,7 +300,7 @@ class TasteDistribution(nn.Module):
 
 
 class FilmGuess(nn.Module):
-    """How likely each film is to be the next one, given a taste."""
+    """Probabilities of the films to be the next one, given a taste."""
 
     def __init__(self, taste_dim: int, hidden_dims: Sequence[int], n_items: int) -> None:
         super().__init__()
@@ -337,7 +337,7 @@ class FilmRecommender(nn.Module):
         return self.guess(mean).masked_fill(watched > 0, -math.inf).topk(count, dim=1).indices
 
     def forward(self, watched: Tensor, hidden: Tensor | None = None) -> dict[str, Tensor]:
-        """The shares of films, the bound as two losses, and the rank of hidden films (all by batch)."""
+        """The shares of films (batch, items), both losses, and the rank of a hidden film of each person (batch)."""
         mean, log_deviation = self.tastes(watched)
         taste = mean
         if self.training:
