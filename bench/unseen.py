@@ -52,6 +52,8 @@ from bench import (  # noqa: E402
     held_503_vision,
     held_541_sequences,
     held_541_vision,
+    held_577_sequences,
+    held_577_vision,
     held_sequences,
     held_vision,
 )
@@ -232,6 +234,8 @@ NETS = [
     *held_503_sequences.NETS,
     *held_541_vision.NETS,
     *held_541_sequences.NETS,
+    *held_577_vision.NETS,
+    *held_577_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
