@@ -192,7 +192,7 @@ class Panels:
         place = {value: i for i, values in enumerate(self.view.graph.outputs.values()) for value in values}
         nodes = self.view.nodes
         return {
-            node.id: len(nodes) + min((place[value] for value in node.values if value in place), default=0)
+            node.id: len(nodes) + min((place[value] for value in node.values if value in place), default=node.id)
             for node in nodes
             if node.kind == "output"
         }
