@@ -290,7 +290,7 @@ class Strip:
         room, is_last = self._needed(r, router), r + 1 == len(self.rows)
         arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
-            return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+            return self.lead + max(arrow, self.over_entries + (room + arrow - 3.0 if room else tuning.NAME_ABOVE))
         hooks = max(item.hooks for row in self.rows[r : r + 2] for item in row)
         room += 2 * tuning.TRACK * max(hooks - 1, 0)  # for lines back, where the usual room does not do
         if not is_last and self.rows[r + 1][0].is_port:

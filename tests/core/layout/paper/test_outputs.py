@@ -167,6 +167,13 @@ def test_parts_of_what_a_layer_gives_leave_it_in_the_order_of_where_they_go() ->
     assert parts == sorted(parts)
 
 
+def test_the_name_of_what_enters_an_inset_stands_above_the_node_that_reads_it() -> None:
+    picture = paper(capture(Gating(), (torch.ones(2, 5, 8), torch.ones(2, 5, 8)), {}), depth="auto")
+    (name,) = (box for word, box in picture.words if word == "emb")
+    below = min(node[1] for node in picture.nodes if node[0] < name[2] and name[0] < node[2] and node[3] > name[3])
+    assert name[3] < below
+
+
 def test_an_end_of_an_inset_without_its_line_is_a_fault() -> None:
     view = make_view(graph(Twice(Gated)))
     layout = PaperLayout(view)
