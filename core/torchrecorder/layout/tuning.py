@@ -93,6 +93,7 @@ FIRST_TRACK = 6.0  # above the first track of a gap: conv_tasnet
 LAST_TRACK = 4.0  # below the last track of lines that leave: conv_tasnet
 ARRIVING_TRACK = 5.0  # below the last track of lines that arrive: GraphSAGE
 NAMED_ENTRY = 13.0  # above the tracks of an inset whose entrances have names: LTXVideoTransformer3DModel
+NAME_ABOVE = 1.5  # below the name of an entrance that leads straight to its node: FluxControlNetModel
 OFF_TITLE = 2.5  # between the title of an inset and a line that begins below it: resnext
 GAP_SIDEWAYS = 16.0  # between two rows if data flows to the right: Conformer to the right
 WORD_BELOW_TRACK = 2.5  # more room above a node for a word at a line that comes from the side: res2net

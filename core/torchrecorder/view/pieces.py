@@ -109,6 +109,8 @@ class _Parts:
         """By what a layer gives in a later turn what it gives in the first."""
         self._places: dict[str, str] = {}
         """By the words for a piece beside longer or shorter ones which of them it is, `part 2 of 3`."""
+        self._read: dict[int, dict[int, list[_Part]]] = {}
+        """By op what it takes of each tensor."""
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
@@ -393,7 +395,11 @@ class _Parts:
         row = self._graph.ops[op]
         if {*taken} == {()} and self._are_pairs(row, origin):
             return "all pairs"
-        parts = [part for of, part in map(self._traced, row.inputs) if of == origin]
+        if op not in self._read:  # a join of thousands of things is asked for each of them
+            self._read[op] = {}
+            for of, part in map(self._traced, row.inputs):
+                self._read[op].setdefault(of, []).append(part)
+        parts = self._read[op].get(origin, [])
         cuts, starts = [part[-1] for part in parts if len(part) == 1], [part[-1].start for part in parts if part]
         if {*parts} != {*taken} or len({(cut.of, cut.axis, cut.pieces) for cut in cuts}) != 1 or len(cuts) < len(parts):
             return ""

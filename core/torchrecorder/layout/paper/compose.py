@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.backs import lead_back
-from torchrecorder.layout.paper.cards import Card, Said
+from torchrecorder.layout.paper.cards import Said
 from torchrecorder.layout.paper.columns import Columns
 from torchrecorder.layout.paper.exchange import Orders, least_crossed
 from torchrecorder.layout.paper.heights import stages_apart
@@ -266,19 +266,12 @@ class Composer:
             sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
             hooks = self.hooks if key.id in self._panels.hooked else 0
             item = RowItem(key, *sides, card.above + card.below, order, 1.0, card, hooks=hooks)
-            item.exits = self._exits(key.id, card)
+            item.leave(self._panels.given[key.id])
             return item
         if key.kind == "box":
             piece, size = pieces[key.id], self._panels.size[key.id]
             return RowItem(key, piece.left, piece.right, piece.height, order, 1.0 + size, piece=piece)
         return RowItem(key, order=order)
-
-    def _exits(self, node: int, card: Card) -> dict[int, float]:
-        """Where lines leave a node, from its middle: the first of its outputs there, others beside it in turn."""
-        given = self._panels.given[node]
-        room = card.half - (tuning.LEAST_FAN if card.is_sign else tuning.LINE_INSET)
-        step = min(tuning.FAN, room / max(1, len(given) // 2))
-        return {source: step * ((i + 1) // 2) * (-1 if i % 2 else 1) for i, source in enumerate(given)}
 
     def _strips(
         self, rows: list[list[RowItem]], wires: list[Wire], late: Mapping[int, list[Wire]], box: int | None

@@ -18,7 +18,7 @@ from torchrecorder.layout.paper.exchange import WireKey, wire_key
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.layout.paper.tracks import Tracks
 
-_FAR = 1e6  # points: beyond every picture
+FAR = 1e6  # points: beyond every picture
 Span = tuple[float, float]
 
 
@@ -56,8 +56,7 @@ class Router:
         self._from = Counter(wire.tail for wire in wires)
         for wire in wires:
             self._into[wire.head].append(wire)
-        early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
-        self._are_in_series = len(early) >= series
+        self._are_in_series = are_in_series(wires, series)
         self.tracks: dict[int, tuple[int, int]] = {}
         """By the row above a gap, the number of tracks of leaving and of arriving wires."""
 
@@ -65,7 +64,7 @@ class Router:
         """Sets side, lane and tracks of all wires, those of the spine first; `reserved` sides are taken."""
         main = {id(wire) for wire in spine}
         self._reserved = set(reserved)
-        for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.last))):
+        for wire in sorted(self._runs, key=partial(self._turn, main)):
             self._free(wire, main)
             self._route(wire)
         for wires in self._taken.values():
@@ -81,6 +80,11 @@ class Router:
         for gap, (leaving, arriving) in gaps.items():
             self.tracks[gap] = leaving.settle(), arriving.settle()
 
+    def _turn(self, main: set[int], wire: Wire) -> tuple[bool, int, int]:
+        """The place of a wire among all: those of the spine first, then by length; the last that leaves at the left."""
+        is_early = self._are_in_series and wire.leaves_early
+        return id(wire) not in main, abs(wire.head.row - wire.tail.last), -wire.head.order if is_early else 0
+
     def _free(self, wire: Wire, main: set[int]) -> None:
         """Puts a port that only a line beside the spine uses where that line needs no bend."""
         if id(wire) in main or wire.is_late or wire.head.row - wire.tail.last < 2:
@@ -90,7 +94,7 @@ class Router:
         if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
             wire.start = wire.end = start
             # several at the left, the first outermost, so that they end in the order of the forward
-            lane = self._cheapest(wire, first, last, [(-_FAR, start)]) if self._are_in_series else None
+            lane = self._cheapest(wire, first, last, [(-FAR, start)]) if self._are_in_series else None
             wire.head.x = self._anywhere(wire, first, last, RIGHT) if lane is None else lane
         elif wire.tail.key.kind == "in" and self._from[wire.tail] == 1 and not wire.head.is_sign:
             wire.start = wire.end = end
@@ -186,9 +190,9 @@ class Router:
         reach = head.half if not head.piece else head.left if side == LEFT else head.right
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-_FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
+            return max(others, default=-FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + reach + tuning.LANE_AIR, min(others, default=_FAR + tuning.LANE_AIR) - 6.0
+        return head.x + reach + tuning.LANE_AIR, min(others, default=FAR + tuning.LANE_AIR) - 6.0
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:
@@ -242,7 +246,7 @@ class Router:
         return spans
 
     def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
-        lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)], prefer)
+        lane = self._cheapest(wire, first, last, [(-FAR, FAR)], prefer)
         assert lane is not None  # beside everything it is free
         return lane
 
@@ -266,8 +270,8 @@ class Router:
                 for low, high in allowed
                 for x in places
                 if low <= x <= high
-                and abs(x) < _FAR / 2
-                and not ((i := bisect_left(blocked, (x, -_FAR))) and x < blocked[i - 1][1])
+                and abs(x) < FAR / 2
+                and not ((i := bisect_left(blocked, (x, -FAR))) and x < blocked[i - 1][1])
             ]
             if free:
                 return min(free, key=lambda x: (self._price(wire, x, way, wrong), x))
@@ -278,6 +282,11 @@ class Router:
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
             price += tuning.BEND_COSTS + (wrong if (x - wire.end) * prefer < 0 else 0.0)
         return price
+
+
+def are_in_series(wires: Sequence[Wire], least: int) -> bool:
+    """Whether so many lines leave before the end that all do so at the left."""
+    return sum(wire.leaves_early for wire in wires) >= least
 
 
 def below(item: RowItem, place: int, n: int) -> float:

@@ -6,9 +6,11 @@ stream enters and leaves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Point
 from torchrecorder.layout.model import Word
 from torchrecorder.layout.paper.cards import Card
@@ -76,6 +78,14 @@ class RowItem:
     def exit(self, source: int) -> float:
         return (self.piece.exits if self.piece else self.exits).get(source, 0.0)
 
+    def leave(self, given: Sequence[int], order: Sequence[int] = ()) -> None:
+        """Sets where outputs leave a node: the first in the middle, others in an order or in turn beside it."""
+        order = order or [*given[1::2][::-1], *given[::2]]
+        middle = order.index(given[0]) if given else 0
+        room = self.half - (tuning.LEAST_FAN if self.is_sign else tuning.LINE_INSET)
+        step = min(tuning.FAN, room / max(1, middle, len(order) - 1 - middle))
+        self.exits = {source: step * (order.index(source) - middle) for source in given}
+
     @property
     def top(self) -> float:
         """End of a line from above, from the top of its room."""
@@ -112,6 +122,11 @@ class Wire:
     word: str = ""
     at: Point | None = None  # the middle of the word, if settled
     points: list[Point] = field(default_factory=list)
+
+    @property
+    def leaves_early(self) -> bool:
+        """Whether it passes rows on its way out of the box."""
+        return self.head.key.kind == "out" and self.head.row - self.tail.last > 1
 
 
 @dataclass(slots=True, eq=False)

@@ -90,7 +90,7 @@ class Panels:
     """The panels of a View by their box, that of the whole by None."""
 
     def __init__(self, view: View, named: Collection[int] = (), *, is_inset: bool = False) -> None:
-        self.view = view
+        self.view, self._is_inset = view, is_inset
         self.bare: set[int] = set()  # inputs and outputs that are only the ends of lines
         for kind in ("input", "output") if is_inset else ():
             ends = [node.id for node in view.nodes if node.kind == kind]
@@ -188,11 +188,12 @@ class Panels:
 
     @cached_property
     def _outputs(self) -> dict[int, int]:
-        """By output its place behind all else, in the order in which the model gives them."""
-        place = {value: i for i, values in enumerate(self.view.graph.outputs.values()) for value in values}
+        """By output its place behind all else, in the order in which the model or an inset gives them."""
+        given = () if self._is_inset else self.view.graph.outputs.values()
+        place = {value: i for i, values in enumerate(given) for value in values}
         nodes = self.view.nodes
         return {
-            node.id: len(nodes) + min((place[value] for value in node.values if value in place), default=0)
+            node.id: len(nodes) + min((place[value] for value in node.values if value in place), default=node.id)
             for node in nodes
             if node.kind == "output"
         }

@@ -15,7 +15,7 @@ from typing import Literal
 from torchrecorder.layout import tuning
 from torchrecorder.layout.paper.across import find_spine, place, spread
 from torchrecorder.layout.paper.exchange import Order, Orders, crossing, exchanges, follow, least_crossed
-from torchrecorder.layout.paper.lanes import Blocked, Router, below
+from torchrecorder.layout.paper.lanes import FAR, Blocked, Router, are_in_series, below
 from torchrecorder.layout.paper.model import LEFT, RIGHT, RowItem, Side, Wire
 from torchrecorder.layout.paper.panels import Key
 from torchrecorder.layout.paper.towers import sides
@@ -145,12 +145,15 @@ class Strip:
         for r, row in enumerate(self.rows):
             for item in row:
                 item.row, item.last, item.x = r, r, 0.0
+                item.leave([*item.exits])
         spine = find_spine(self.rows, self.wires)
-        place(self.rows, self.wires, spine, is_tower=self.is_tower)
-        spread(self.rows, self.wires, {item for item, _ in spine})
-        prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
         # what leads to the next column is at the right of all that leaves
         series = 1 if self.exits and self.prefer == LEFT else tuning.SERIES
+        place(self.rows, self.wires, spine, is_tower=self.is_tower)
+        if self._sort_exits(are_in_series(self.wires, series)):
+            place(self.rows, self.wires, spine, is_tower=self.is_tower)
+        spread(self.rows, self.wires, {item for item, _ in spine})
+        prefer = self._open_sides(box, -self.prefer if order.is_mirrored else self.prefer)
         router = Router(self.rows, self.wires, prefer, order.sides, series)
         only = [(source, sides[0]) for source, sides in self._open.items() if len(sides) == 1]
         reserved = {(wire.head, side) for source, side in only for wire in self.late[source]}
@@ -165,6 +168,23 @@ class Strip:
         price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
         price += tuning.ARGUMENTS_IN_ORDER if self._are_turned else 0.0
         return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
+
+    def _sort_exits(self, are_in_series: bool) -> bool:
+        """Lets the outputs of each node leave it in the order of where they go; whether any did not."""
+        ends: dict[RowItem, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for wire in self.wires:
+            if len(wire.tail.exits) > 1:
+                is_left = are_in_series and wire.leaves_early
+                end = wire.head.order - FAR if is_left else wire.head.x + wire.head.entry(wire.source)
+                ends[wire.tail][wire.source].append(end)
+        is_any = False
+        for item, by_source in ends.items():
+            before = item.exits
+            to = {source: (item.x + at, at) for source, at in before.items()}
+            to |= {source: (sum(xs) / len(xs), before[source]) for source, xs in by_source.items()}
+            item.leave([*before], sorted(before, key=to.__getitem__))
+            is_any |= item.exits != before
+        return is_any
 
     def _sort_ends(self) -> None:
         """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
@@ -270,7 +290,7 @@ class Strip:
         room, is_last = self._needed(r, router), r + 1 == len(self.rows)
         arrow, word = tuning.ARROW_ROOM if is_last else self._arrow(r + 1), max(item.word for item in self.rows[r])
         if self.rows[r][0].is_port and r == 0:
-            return self.lead + max(arrow, self.over_entries + room + arrow - 3.0 if room else 0.0)
+            return self.lead + max(arrow, self.over_entries + (room + arrow - 3.0 if room else tuning.NAME_ABOVE))
         hooks = max(item.hooks for row in self.rows[r : r + 2] for item in row)
         room += 2 * tuning.TRACK * max(hooks - 1, 0)  # for lines back, where the usual room does not do
         if not is_last and self.rows[r + 1][0].is_port:

@@ -13,6 +13,7 @@ from tests.core.drawing.looking import Seen, crossings, faults, merging
 from tests.core.layout.paper.test_paper import middle, paper
 from torchrecorder.graph import Graph
 from torchrecorder.layout.paper import PaperLayout, panels
+from torchrecorder.layout.paper.placement import n_crossings
 from torchrecorder.proof import layout as proof
 from torchrecorder.recording.run import capture
 from torchrecorder.view import make_view
@@ -125,6 +126,52 @@ def test_an_inset_has_an_end_for_each_output(layer: type[nn.Module]) -> None:
     (inset,) = view.insets
     outputs = {f"{inset.letter}{node.id}" for node in inset.view.nodes if node.kind == "output"}
     assert outputs == {head for _, head in (line.ends for line in placed.lines)} & outputs
+
+
+class Modulated(nn.Module):
+    """A norm with a scale and a shift, and four more of the six parts of what one layer gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.norm = nn.Linear(8, 48), nn.LayerNorm(8)
+
+    def forward(self, x: Tensor, emb: Tensor) -> tuple[Tensor, ...]:
+        shift, scale, *others = self.linear(torch.nn.functional.silu(emb)).chunk(6, -1)
+        return self.norm(x) * (1 + scale) + shift, *others
+
+
+class Gating(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.middle, self.other = Modulated(), nn.Linear(8, 8), Modulated()
+
+    def forward(self, x: Tensor, emb: Tensor) -> Tensor:
+        for layer in (self.one, self.other):
+            y, gate, shift, scale, last = layer(x, emb)
+            x = last * self.middle(gate * y * scale + shift)
+        return x
+
+
+def test_parts_of_what_a_layer_gives_leave_it_in_the_order_of_where_they_go() -> None:
+    """The lines of an inset crossed, and its ends stood from the last to the first."""
+    view = make_view(capture(Gating(), (torch.ones(2, 5, 8), torch.ones(2, 5, 8)), {}))
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    assert n_crossings(placed) == 0
+    (inset,) = view.insets
+    ends = [f"{inset.letter}{node.id}" for node in inset.view.nodes if node.kind == "output"]
+    across = {line.ends[1]: line.curve[-1][0] for line in placed.lines if line.ends[1] in ends}
+    _, *parts = [across[end] for end in ends]
+    assert len(parts) == 4
+    assert parts == sorted(parts)
+
+
+def test_the_name_of_what_enters_an_inset_stands_above_the_node_that_reads_it() -> None:
+    picture = paper(capture(Gating(), (torch.ones(2, 5, 8), torch.ones(2, 5, 8)), {}), depth="auto")
+    (name,) = (box for word, box in picture.words if word == "emb")
+    below = min(node[1] for node in picture.nodes if node[0] < name[2] and name[0] < node[2] and node[3] > name[3])
+    assert name[3] < below
 
 
 def test_an_end_of_an_inset_without_its_line_is_a_fault() -> None:
