@@ -17,7 +17,7 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 _LEAST_SAVED = 3  # characters for which sizes are not written by their ends
-_WAY = re.compile(r"(?=(?<!\d)(\d+→\d+))")  # also each in `8→8→16`
+_FACTORS = 3  # that are written of layers which widen by several
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
     """
@@ -66,15 +66,10 @@ def summary(
         facts = _with_span(facts, rule, last, span, per_turn, in_a_row=in_a_row) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
-        usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
-        differing = {
-            fact for span in sizes for fact in _with_span(usual, rule, args, span, per_turn, in_a_row=in_a_row)
-        }
-        rest = [fact for fact in facts if fact in usual or fact not in differing]
-        for i, fact in enumerate(facts):
-            short = "" if "depthwise" in facts else fact if "–" in fact else _expansion(_WAY.findall(fact))
-            if fact not in rest and not 0 <= len(fact) - len(short) < _LEAST_SAVED:
-                facts[i] = short
+        for at, texts in (_place(rule, args, span) for span in spans if span.name == SIZES):
+            short = "" if "depthwise" in facts else _expansion(texts)
+            if at is not None and len(facts[at]) - len(short) >= _LEAST_SAVED:
+                facts[at] = short
         text = _joined(cls, facts)
     return text
 
@@ -89,8 +84,7 @@ def _with_span(
     facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, per_turn: int, *, in_a_row: bool
 ) -> list[str]:
     """The facts of a layer with those of several in place of the one that a setting decides."""
-    columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
-    at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
+    at, texts = _place(rule, args, span)
     changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
@@ -98,11 +92,17 @@ def _with_span(
         n = len(span.values) // per_turn
         is_other = per_turn > 1 < n and not is_size and span.values != span.values[:per_turn] * n  # in another turn
         if is_other and span.name == "kernel_size":
-            changed[at] = side_by_side([*dict.fromkeys(columns[at])], " or ")
+            changed[at] = side_by_side([*dict.fromkeys(texts)], " or ")
             return changed
-        changed[at] = _of_calls(columns[at], sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
-        changed[at] = changed[at] or _expansion(columns[at])
+        changed[at] = _of_calls(texts, sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
+        changed[at] = changed[at] or _expansion(texts)
     return changed
+
+
+def _place(rule: _Rule, args: ReprArguments, span: Span) -> tuple[int | None, Sequence[str]]:
+    """The place of the fact that a setting decides, and that fact of each layer."""
+    columns = zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)
+    return next(((at, texts) for at, texts in enumerate(columns) if len({*texts}) > 1), (None, ()))
 
 
 def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
@@ -119,19 +119,24 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
 
 
 def _expansion(texts: Sequence[str]) -> str:
-    """`expansion 4`: the factor by which layers widen or narrow; if it differs the least and greatest of their sizes.
+    """`expansion 4`: by what layers widen or narrow; `→64, 128` of others that give few widths; the ends of sizes.
 
-    >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
-    ('expansion 4', '32–416→16–256')
+    >>> _expansion(["32→128", "64→256"]), _expansion(["64→64", "64→128", "128→128"]), _expansion(["416→16", "128→16"])
+    ('expansion 4', '→64, 128, 128', '128–416→16')
     """
     mark = "×" if all("×" in text for text in texts) else "→"  # of tables
     if not texts or not all(re.fullmatch(rf"\d+{mark}\d+", text) for text in texts):
         return ""
     before, after = zip(*(map(int, text.split(mark)) for text in texts), strict=True)
-    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))) if mark == "→" else ():
-        times = {b / a for a, b in zip(*ways, strict=True) if a}
-        if len(times) == 1 and (n := times.pop()) > 1 and n.is_integer():
-            return f"{word} {n:.0f}"
+    if mark == "→":
+        is_few = 1 < len({*after}) <= LISTED
+        for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
+            factors = [b / a if a else 0 for a, b in zip(*ways, strict=True)]
+            is_told = len({*factors}) <= (1 if is_few else _FACTORS)
+            if is_told and all(n > 1 and n.is_integer() for n in factors):
+                return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
+        if is_few:
+            return f"→{_of_calls([*map(str, after)])}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
