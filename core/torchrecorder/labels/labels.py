@@ -223,10 +223,13 @@ class Labels:
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
-        if not is_known and _letters(line) == _letters(name.rpartition(".")[2]):  # `embeddings.LayerNorm`
+        is_one = kind == "norm" and is_known and name[-1].isdigit()  # `layernorm2`
+        if is_one or (not is_known and _letters(line) == _letters(name.rpartition(".")[2])):  # `embeddings.LayerNorm`
             return Label(clean(name, MAX_NAME))
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
-            return Label(clean(cls, MAX_NAME), clean(line, limit))
+            is_listed = name and node.box is not None and not self.view.boxes[node.box].around
+            entry = f"{self._path(node.box).rpartition('.')[2]}.{name}".lstrip(".")  # `body.4–6`
+            return Label(clean(entry if is_listed else cls, MAX_NAME), clean(line, limit))
         if not name or _NO_NAME.fullmatch(name) or is_known:
             is_split = len(line) > MAX_NAME or kind == "block"
             head, *rest = line.removeprefix(long).split(" · ") if is_split else (line.removeprefix(long),)

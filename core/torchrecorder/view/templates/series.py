@@ -20,6 +20,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
 from torchrecorder.view.plan.repeats import place, sizes
+from torchrecorder.view.settings import read
 from torchrecorder.view.simplified.columns import as_one, box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
@@ -126,7 +127,8 @@ class _Series:
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and is_entry
         said = self.kinds.visible.facts.kinds.said
-        is_same_size = self._is_long or said(a) == said(b)
+        steps = [(it.get("stride"), it.get("groups", "1") == "1") for it in (read(said(call)).named for call in (a, b))]
+        is_same_size = said(a) == said(b) or (self._is_long and steps[0] == steps[1])  # a stem is no depthwise layer
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
     def _is_closed(self, run: Sequence[Node]) -> bool:
