@@ -395,7 +395,8 @@ class Labels:
             numbers = [self._tree.n_params(call) for call in thing.calls]
         is_equal = len({*numbers}) < 2
         number = numbers[0] if is_equal else sum(numbers)
-        text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
+        share = "" if len(numbers) < 2 else "each" if is_equal else "in all"
+        text = f"{parameters(number)} {share}".rstrip() if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
 
