@@ -31,11 +31,18 @@ _SOURCES = ("param", "buffer", "const")
 
 
 def series_with_outputs(draft: Draft, kinds: Kinds) -> dict[int, tuple[int, ...]]:
-    """The calls of each series of which more than the last gives an output, by the first."""
+    """The calls of each series of which more than the last gives an output, by the first.
+
+    Behind a few that do it is parted, so that their lines begin where they leave.
+    """
     outputs = {node.id for node in draft.nodes.values() if node.kind == "output"}
     series = _Series(draft, kinds, beside=outputs)
-    giving = (run for run in series.all() if any(not outputs.isdisjoint(draft.heads[node.id]) for node in run[:-1]))
-    return {run[0].calls[0]: tuple(call for node in run for call in node.calls) for run in giving}
+    found: dict[int, tuple[int, ...]] = {}
+    for run in series.all():
+        n_giving = sum(not outputs.isdisjoint(draft.heads[node.id]) for node in run[:-1])
+        if n_giving and (n_giving == len(run) - 1 or n_giving > tuning.FEW_OUTPUTS):
+            found[run[0].calls[0]] = tuple(call for node in run for call in node.calls)
+    return found
 
 
 def fold_series(draft: Draft, kinds: Kinds) -> None:
