@@ -245,6 +245,26 @@ def test_a_node_says_its_own_channels_where_its_inset_lists_those_of_several() -
     assert not {*layout_faults(view, paper(view))}
 
 
+class Reducing(nn.Module):
+    """A block that keeps the size, and one layer of which reads places further apart, as the keys of an attention."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.sr, self.q = nn.Conv1d(8, 8, step, step), nn.Conv1d(8, 8, 1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        keys = self.sr(x).tanh()
+        return x + ((self.q(x).mT @ keys).softmax(-1) @ keys.mT).mT
+
+
+def test_a_block_does_not_say_the_step_of_a_layer_beside_its_way() -> None:
+    model = nn.Sequential(*(layer for n in (8, 4, 2) for layer in (Reducing(n), nn.MaxPool1d(2))))
+    view = make_view(capture(model, (torch.rand(2, 8, 8 * 8),)))
+    assert len(named(view)) == 3
+    assert not any("/" in words or "kernel" in words for words in named(view))
+    assert any("Conv1d 8, 4, 2 · stride 8, 4, 2" in text for text in words(view.insets[0].view))
+
+
 class Joining(nn.Module):
     """A block that reads a map and a skip, or a half of its map, and gives other channels than its layer."""
 
