@@ -131,7 +131,7 @@ def _expansion(texts: Sequence[str]) -> str:
     if mark == "→":
         is_few = 1 < len({*after}) <= LISTED
         for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
-            factors = [b / a if a else 0 for a, b in zip(*ways, strict=True)]
+            factors = [b / a if a else 0.0 for a, b in zip(*ways, strict=True)]
             is_told = len({*factors}) <= (1 if is_few else _FACTORS)
             if is_told and all(n > 1 and n.is_integer() for n in factors):
                 return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"

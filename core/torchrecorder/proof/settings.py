@@ -186,7 +186,7 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
     for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
         own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
-        is_each = 1 < len(said) and len(own) <= _FEW and not odd
+        is_each = len(said) > 1 and len(own) <= _FEW and not odd
         if match and not (said == own if is_each else {*own} <= {*said} <= {*own, *(true if match is given else ())}):
             yield f"{match[0].strip()}, and it is {', '.join(own if is_each else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []

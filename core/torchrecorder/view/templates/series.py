@@ -135,9 +135,7 @@ class _Series:
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and is_entry
         said = self.kinds.visible.facts.kinds.said
         steps = [(it.get("stride"), it.get("groups", "1") == "1") for it in (read(said(call)).named for call in (a, b))]
-        is_same_size = said(a) == said(b) or (
-            self._is_long and steps[0] == steps[1]
-        )  # a stem and a depthwise layer differ
+        is_same_size = said(a) == said(b) or (self._is_long and steps[0] == steps[1])  # a dense stem
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
     def _is_closed(self, run: Sequence[Node]) -> bool:
