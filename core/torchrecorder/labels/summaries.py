@@ -17,6 +17,7 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 _LEAST_SAVED = 3  # characters for which sizes are not written by their ends
+_WIDTHS = 7  # that are written of layers, also where these are many: of an EfficientNet
 _FACTORS = 3  # that are written of layers which widen by several
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
@@ -135,8 +136,8 @@ def _expansion(texts: Sequence[str]) -> str:
             is_told = len({*factors}) <= (1 if is_few else _FACTORS)
             if is_told and all(n > 1 and n.is_integer() for n in factors):
                 return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
-        if is_few:
-            return f"→{_of_calls([*map(str, after)])}"
+        if 1 < len(given := dict.fromkeys(map(str, after))) <= _WIDTHS:
+            return f"→{_of_calls([*map(str, after)]) or ', '.join(given)}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 

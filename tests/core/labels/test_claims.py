@@ -251,9 +251,12 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
 
 
 def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
-    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 120", "24, 168", "40, 240", "80, 320"))
+    more = ("8, 32", "8, 48", "24, 120", "24, 168", "40, 240", "80, 320")
+    sizes = Span(SIZES, (*more, "88, 360", "96, 400"))
     said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–80→32–320"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–96→32–400"
+    listed = "→32, 48, 120, 168, 240, 320"
+    assert summaries.summary("Conv2d", said, (Span(SIZES, more),)) == f"Conv2d 1×1 · {listed}"
     two = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
     assert summaries.summary("Conv2d", said, (two,)) == "Conv2d 1×1 · expansion 4, 6"
     few = Span(SIZES, ("8, 32", "16, 64", "40, 160"))
@@ -283,7 +286,7 @@ class Widening(nn.Module):
 
 
 _OF_WAYS = {
-    "8–80→32–320": ("expansion 4", "8–80→32–240", "8–40→32–320", "16–80→32–320", "8–80→480", "→32, 320"),
+    "8–80→32–480": ("expansion 4", "8–80→32–240", "8–40→32–480", "16–80→32–480", "8–80→480", "→32, 480"),
     "→8, 24, 40, 80": ("→8, 24, 40", "→8, 24, 40, 80, 96", "reduction 4"),
     "expansion 4, 6": ("expansion 4", "expansion 4, 5", "expansion 4, 5, 6"),
 }
@@ -291,8 +294,9 @@ _OF_WAYS = {
 
 @pytest.mark.parametrize(("true", "false"), [(true, false) for true, of in _OF_WAYS.items() for false in of])
 def test_channels_of_many_are_proved(true: str, false: str) -> None:
-    times = (4, 6, 4, 6, 6, 4) if "expansion" in true else (4, 6, 5, 7, 6, 4)
-    sizes = [*zip((8, 8, 24, 24, 40, 80), times, (8, 24, 24, 40, 80, 80), strict=True)]
+    times = (4, 6, 4, 6, 6, 4, 6, 6) if "expansion" in true else (4, 6, 5, 7, 6, 4, 5, 6)
+    widths = (8, 8, 24, 24, 40, 80, 80, 80)
+    sizes = [*zip(widths, times, (*widths[1:], 80), strict=True)]
     view = ProvedViews(Views(record(nn.Sequential(*(Widening(*size) for size in sizes)), torch.rand(1, 8, 4))), words)
     shown = view.view()
     every = (shown, *(inset.view for inset in shown.insets))

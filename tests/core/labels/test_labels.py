@@ -75,7 +75,8 @@ def test_an_entry_of_a_list_that_is_drawn_elsewhere_is_said_with_the_list() -> N
             self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
 
         def forward(self, x: Tensor) -> Tensor:
-            return x + self.down(self.up(x).relu())
+            out: Tensor = x + self.down(self.up(x).relu())
+            return out
 
     class Body(nn.ModuleDict):
         def forward(self, x: Tensor) -> dict[str, Tensor]:
@@ -91,7 +92,8 @@ def test_an_entry_of_a_list_that_is_drawn_elsewhere_is_said_with_the_list() -> N
             self.body, self.head = Body({str(i): Block() for i in range(3)}), nn.Linear(4, 4)
 
         def forward(self, x: Tensor) -> Tensor:
-            return self.head(sum(self.body(x).values()))  # type: ignore[no-any-return]
+            out: Tensor = self.head(sum(self.body(x).values()))
+            return out
 
     view = make_view(capture(Two().eval(), (torch.rand(2, 4),)))
     said = {name for name, *_ in map(Labels(view).node, view.nodes)}
