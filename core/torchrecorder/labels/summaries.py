@@ -122,8 +122,8 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
 def _expansion(texts: Sequence[str]) -> str:
     """`expansion 4`: by what layers widen or narrow; `→64, 128` of others that give few widths; the ends of sizes.
 
-    >>> _expansion(["32→128", "64→256"]), _expansion(["64→64", "64→128", "128→128"]), _expansion(["416→16", "128→16"])
-    ('expansion 4', '→64, 128, 128', '128–416→16')
+    >>> _expansion(["32→128", "64→256"]), _expansion(["64→64", "64→128", "128→128"]), _expansion(["416→16", "100→16"])
+    ('expansion 4', '→64, 128, 128', '100–416→16')
     """
     mark = "×" if all("×" in text for text in texts) else "→"  # of tables
     if not texts or not all(re.fullmatch(rf"\d+{mark}\d+", text) for text in texts):
@@ -187,8 +187,8 @@ def _alone(name: str, value: str) -> str:
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
     """Values that differ, in their order: a few, or the ends of a range; of more words their number, of others nothing.
 
-    >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
-    ('1, 2, 4 … 32', '64→64 … 128→128')
+    >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "128→128", "256→256"], sizes=True)
+    ('1, 2, 4 … 32', '64→64 … 256→256')
     """
     values = [*map(rounded, values)]
     are_words = any(value[:1].isalpha() for value in values)
