@@ -15,10 +15,11 @@ from tests.core.proof.test_layout import paper
 from torchrecorder import capture
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
-from torchrecorder.proof import faults
+from torchrecorder.labels.labels import words as node_words
+from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.proof.layout import faults as layout_faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Span, View, make_view
+from torchrecorder.view import Span, View, Views, make_view
 
 CLOSED = DrawingOptions(collapse=("bs.*",))
 
@@ -217,6 +218,28 @@ def test_what_is_false_of_a_nodes_own_is_found(lie: tuple[str, ...]) -> None:
     view = make_view(staged((3, (2, 1, 1)), (5, (1, 1))))
     nodes = [replace(node, own=(Span("kernel_size", lie),)) if node.inset else node for node in view.nodes]
     assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}
+
+
+class Inverted(nn.Module):
+    """As in a MobileNetV3: without the first layer the others have its number and that of the next."""
+
+    def __init__(self, kernel: int, *, expands: bool = True) -> None:
+        super().__init__()
+        wide = 16 if expands else 8
+        convs = [nn.Conv1d(8, wide, 1)] if expands else []
+        convs += [nn.Conv1d(wide, wide, kernel, padding=kernel // 2, groups=wide), nn.Conv1d(wide, 8, 1)]
+        self.block = nn.Sequential(*(nn.Sequential(conv, nn.BatchNorm1d(conv.out_channels)) for conv in convs))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return x + self.block(x)
+
+
+def test_the_kernel_of_a_block_without_its_first_layer_is_proved() -> None:
+    blocks = [Inverted(3, expands=False), Inverted(3), Inverted(5), Inverted(5)]
+    model = nn.Sequential(*(layer for block in blocks for layer in (block, nn.MaxPool1d(2)))).eval()
+    view = ProvedViews(Views(capture(model, (torch.rand(2, 8, 64),))), node_words).view()
+    assert not view.weakened
+    assert ["kernel 3" in line for line in named(view)] == [True, True, False, False]
 
 
 class Widening(nn.Module):
