@@ -109,13 +109,15 @@ def _place(rule: _Rule, args: ReprArguments, span: Span) -> tuple[int | None, Se
 def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
     """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` of a row, each of which reads the last one.
 
-    Of others each text once.
+    Of others each text once, two as `2 or 1`: a list would read as that of two layers.
     """
     once = [*dict.fromkeys(texts)]
     rows = [text.split("→") for text in texts]
     is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
+    if len(once) == 2 and len(texts) > LISTED and not sizes:
+        return " or ".join(once)
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 
 
@@ -137,7 +139,7 @@ def _expansion(texts: Sequence[str]) -> str:
             if is_told and all(n > 1 and n.is_integer() for n in factors):
                 return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
         if 1 < len(given := dict.fromkeys(map(str, after))) <= _WIDTHS:
-            return f"→{_of_calls([*map(str, after)]) or ', '.join(given)}"
+            return f"→{', '.join(map(str, after) if len(after) <= LISTED else given)}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
@@ -162,7 +164,7 @@ def of_its_own(spans: Sequence[Span]) -> list[str]:
     facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
     for name, (start, *others) in ((span.name, [*map(_common, span.values)]) for span in spans):
         if len(others) >= LISTED and len({*others}) == 1:
-            facts[name] = facts[name].replace(f"{start}, ", f"{start}, then ")
+            facts[name] = facts[name].replace(f"{start} or ", f"{start}, then ")
         if name == "stride" and {*others} == {"1"}:
             facts[name] = f"first /{start}"
     widths, window, step = (facts.pop(name, "") for name in (SIZES, "kernel_size", "stride"))
