@@ -187,7 +187,7 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
         own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
         is_each = len(said) > 1 and len(own) <= _FEW and not odd
-        if match and not (said == own if is_each else {*own} <= {*said} <= {*own, *(true if match is given else ())}):
+        if match and not (said == own if is_each else {*own} <= {*said} <= {*true}):
             yield f"{match[0].strip()}, and it is {', '.join(own if is_each else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
     for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
