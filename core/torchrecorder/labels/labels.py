@@ -223,10 +223,13 @@ class Labels:
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
-        if not is_known and _letters(line) == _letters(name.rpartition(".")[2]):  # `embeddings.LayerNorm`
+        is_one = kind == "norm" and is_known and name[-1].isdigit()  # `layernorm2`
+        if is_one or (not is_known and _letters(line) == _letters(name.rpartition(".")[2])):  # `embeddings.LayerNorm`
             return Label(clean(name, MAX_NAME))
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
-            return Label(clean(cls, MAX_NAME), clean(line, limit))
+            is_listed = name and node.box is not None and not self.view.boxes[node.box].around
+            entry = f"{self._path(node.box).rpartition('.')[2]}.{name}".lstrip(".")  # `body.4–6`
+            return Label(clean(entry if is_listed else cls, MAX_NAME), clean(line, limit))
         if not name or _NO_NAME.fullmatch(name) or is_known:
             is_split = len(line) > MAX_NAME or kind == "block"
             head, *rest = line.removeprefix(long).split(" · ") if is_split else (line.removeprefix(long),)
@@ -392,7 +395,8 @@ class Labels:
             numbers = [self._tree.n_params(call) for call in thing.calls]
         is_equal = len({*numbers}) < 2
         number = numbers[0] if is_equal else sum(numbers)
-        text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
+        share = "" if len(numbers) < 2 else "each" if is_equal else "in all"
+        text = f"{parameters(number)} {share}".rstrip() if "params" in self.show else ""
         is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
 

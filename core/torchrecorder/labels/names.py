@@ -103,9 +103,9 @@ def count(number: int) -> str:
     return str(number)
 
 
-def parameters(number: int, *, word: str = "params", each: bool = False) -> str:
+def parameters(number: int, *, word: str = "params") -> str:
     singular = word.removesuffix("s") if number == 1 else word
-    return f"{count(number)} {singular}" + (" each" if each else "")
+    return f"{count(number)} {singular}"
 
 
 def shape(sizes: Iterable[int | str]) -> str:

@@ -17,7 +17,8 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 _LEAST_SAVED = 3  # characters for which sizes are not written by their ends
-_WAY = re.compile(r"(?=(?<!\d)(\d+→\d+))")  # also each in `8→8→16`
+_WIDTHS = 7  # that are written of layers, also where these are many: of an EfficientNet
+_FACTORS = 3  # that are written of layers which widen by several
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
     """
@@ -66,15 +67,10 @@ def summary(
         facts = _with_span(facts, rule, last, span, per_turn, in_a_row=in_a_row) if span.name != "params" else facts
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
-        usual, sizes = rule(args), [span for span in spans if span.name == SIZES]
-        differing = {
-            fact for span in sizes for fact in _with_span(usual, rule, args, span, per_turn, in_a_row=in_a_row)
-        }
-        rest = [fact for fact in facts if fact in usual or fact not in differing]
-        for i, fact in enumerate(facts):
-            short = "" if "depthwise" in facts else fact if "–" in fact else _expansion(_WAY.findall(fact))
-            if fact not in rest and not 0 <= len(fact) - len(short) < _LEAST_SAVED:
-                facts[i] = short
+        for at, texts in (_place(rule, args, span) for span in spans if span.name == SIZES):
+            short = "" if "depthwise" in facts else _expansion(texts)
+            if at is not None and len(facts[at]) - len(short) >= _LEAST_SAVED:
+                facts[at] = short
         text = _joined(cls, facts)
     return text
 
@@ -89,8 +85,7 @@ def _with_span(
     facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, per_turn: int, *, in_a_row: bool
 ) -> list[str]:
     """The facts of a layer with those of several in place of the one that a setting decides."""
-    columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
-    at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
+    at, texts = _place(rule, args, span)
     changed = [*facts]
     if at is not None:
         is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
@@ -98,40 +93,53 @@ def _with_span(
         n = len(span.values) // per_turn
         is_other = per_turn > 1 < n and not is_size and span.values != span.values[:per_turn] * n  # in another turn
         if is_other and span.name == "kernel_size":
-            changed[at] = side_by_side([*dict.fromkeys(columns[at])], " or ")
+            changed[at] = side_by_side([*dict.fromkeys(texts)], " or ")
             return changed
-        changed[at] = _of_calls(columns[at], sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
-        changed[at] = changed[at] or _expansion(columns[at])
+        changed[at] = _of_calls(texts, sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
+        changed[at] = changed[at] or _expansion(texts)
     return changed
+
+
+def _place(rule: _Rule, args: ReprArguments, span: Span) -> tuple[int | None, Sequence[str]]:
+    """The place of the fact that a setting decides, and that fact of each layer."""
+    columns = zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)
+    return next(((at, texts) for at, texts in enumerate(columns) if len({*texts}) > 1), (None, ()))
 
 
 def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
     """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` of a row, each of which reads the last one.
 
-    Of others each text once.
+    Of others each text once, two as `2 or 1`: a list would read as that of two layers.
     """
     once = [*dict.fromkeys(texts)]
     rows = [text.split("→") for text in texts]
     is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
+    if len(once) == 2 and len(texts) > LISTED and not sizes:
+        return " or ".join(once)
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 
 
 def _expansion(texts: Sequence[str]) -> str:
-    """`expansion 4`: the factor by which layers widen or narrow; if it differs the least and greatest of their sizes.
+    """`expansion 4`: by what layers widen or narrow; `→64, 128` of others that give few widths; the ends of sizes.
 
-    >>> _expansion(["32→128", "64→256"]), _expansion(["416→256", "128→64", "32→16"])
-    ('expansion 4', '32–416→16–256')
+    >>> _expansion(["32→128", "64→256"]), _expansion(["64→64", "64→128", "128→128"]), _expansion(["416→16", "100→16"])
+    ('expansion 4', '→64, 128, 128', '100–416→16')
     """
     mark = "×" if all("×" in text for text in texts) else "→"  # of tables
     if not texts or not all(re.fullmatch(rf"\d+{mark}\d+", text) for text in texts):
         return ""
     before, after = zip(*(map(int, text.split(mark)) for text in texts), strict=True)
-    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))) if mark == "→" else ():
-        times = {b / a for a, b in zip(*ways, strict=True) if a}
-        if len(times) == 1 and (n := times.pop()) > 1 and n.is_integer():
-            return f"{word} {n:.0f}"
+    if mark == "→":
+        is_few = 1 < len({*after}) <= LISTED
+        for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
+            factors = [b / a if a else 0.0 for a, b in zip(*ways, strict=True)]
+            is_told = len({*factors}) <= (1 if is_few else _FACTORS)
+            if is_told and all(n > 1 and n.is_integer() for n in factors):
+                return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
+        if 1 < len(given := dict.fromkeys(map(str, after))) <= _WIDTHS:
+            return f"→{', '.join(map(str, after) if len(after) <= LISTED else given)}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
 
 
@@ -156,7 +164,7 @@ def of_its_own(spans: Sequence[Span]) -> list[str]:
     facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
     for name, (start, *others) in ((span.name, [*map(_common, span.values)]) for span in spans):
         if len(others) >= LISTED and len({*others}) == 1:
-            facts[name] = facts[name].replace(f"{start}, ", f"{start}, then ")
+            facts[name] = facts[name].replace(f"{start} or ", f"{start}, then ")
         if name == "stride" and {*others} == {"1"}:
             facts[name] = f"first /{start}"
     widths, window, step = (facts.pop(name, "") for name in (SIZES, "kernel_size", "stride"))
@@ -181,8 +189,8 @@ def _alone(name: str, value: str) -> str:
 def among(values: Sequence[str], *, sizes: bool = False) -> str:
     """Values that differ, in their order: a few, or the ends of a range; of more words their number, of others nothing.
 
-    >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
-    ('1, 2, 4 … 32', '64→64 … 128→128')
+    >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "128→128", "256→256"], sizes=True)
+    ('1, 2, 4 … 32', '64→64 … 256→256')
     """
     values = [*map(rounded, values)]
     are_words = any(value[:1].isalpha() for value in values)

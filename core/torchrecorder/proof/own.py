@@ -82,14 +82,21 @@ def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Itera
     listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
     drawn = {own for part in listing for own in part.calls}
     pairs = sameness.facts.match(call, inside.root).calls.items()
-    if not (places := [other for other, first in pairs if inside.drawn_call(first) in drawn]):  # a number is another's
+    matched = [(other, first) for other, first in pairs if inside.drawn_call(first) in drawn]
+    places = [other for other, first in matched if _is_grouped(sameness, other) == _is_grouped(sameness, first)]
+    if not places:  # a number is another's
         kinds = [sameness.settings(own) for own in drawn]
         signs = [(own["class"], own.get("groups")) for own in kinds]
         rows = ((at, sameness.settings(at)) for at in range(call, sameness.facts.end[call]))
         places = [at for at, own in rows if (own["class"], own.get("groups")) in signs]
+        places = places or [other for other, _ in matched]
     for other in places:  # a layer may hold the one that has it
         own, *inner = (sameness.settings(at).get(name) for at in range(other, sameness.facts.end[other]))
         yield from [own] if own else [*filter(None, inner)] or ["1"]
+
+
+def _is_grouped(sameness: Sameness, call: int) -> bool:
+    return sameness.settings(call).get("groups", "1") not in ("1", "none")
 
 
 def _lists(part: Node, name: str) -> bool:

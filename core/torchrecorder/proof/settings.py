@@ -33,6 +33,8 @@ _CHANNELS = re.compile(r"\d+(?=(→\d+))")
 """A number and what it leads to, also in `8→8→16`."""
 _BETWEEN = re.compile(r"\b(\d+)(?:–(\d+))?→(\d+)(?:–(\d+))?(?= |$)")
 """The least and greatest widths of layers, `32–64→16`."""
+_GIVEN = re.compile(r"(?<= )→(\d+(?:, \d+)*)(?= |$)")
+"""The widths that layers give alone, `→64, 128`."""
 
 
 class SettingsProof:
@@ -177,12 +179,16 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     """
     if any(work.keys() != works[0].keys() for work in works):
         return
-    grown = re.search(r"\b(expansion|reduction) (\d+)", words)
+    grown = re.search(r"\b(expansion|reduction) (\d+(?:, \d+)*)", words)
+    given = _GIVEN.search(words)
     between = _BETWEEN.search(words) if "–" in words else None
-    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or between]
-    times = {f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways[: len(works)]}
-    if grown and times != {grown[2]}:
-        yield f"{grown[0]}, and it is {', '.join(sorted(times))}"
+    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or given or between]
+    factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
+    for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
+        own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
+        is_each = len(said) > 1 and len(own) <= _FEW and not odd
+        if match and not (said == own if is_each else {*own} <= {*said} <= {*true}):
+            yield f"{match[0].strip()}, and it is {', '.join(own if is_each else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
     for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):

@@ -172,6 +172,10 @@ class _Differences:
         widths = {_row_of([*map(self._channels, run)]) for run in by_turn if run} if is_of_widths else set[str]()
         if len(widths) == 1 and (text := widths.pop()):
             yield Span(SIZES, (text,))
+        steps = {n for values in found.get("stride", ()) for value in values for n in re.findall(r"\d+", value)}
+        is_aside = not steps <= {"1"} and all(map(self._keeps_resolution, calls))
+        for name in ("kernel_size", "stride") if is_aside else ():  # of a layer beside the way through, such as `sr`
+            found.pop(name, None)
         for name, every in found.items():
             own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
@@ -183,6 +187,11 @@ class _Differences:
                 yield Span(name, own)  # `first /2`
             elif len(once) <= LISTED and ({*once} < all_of_it or (is_run and is_mixed)):
                 yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+
+    def _keeps_resolution(self, call: int) -> bool:
+        row = self.graph.calls[call]
+        shapes = [self.graph.values[it].shape for side in (row.inputs, row.outputs) for it in [*side.values()][:1]]
+        return len(shapes) == 2 and len(shapes[0]) > 2 and shapes[0][2:] == shapes[1][2:]
 
     def _channels(self, call: int) -> tuple[str, str]:
         """The channels of what a block reads, `64` or `64+32` of two that are joined, and of what it gives.

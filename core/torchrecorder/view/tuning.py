@@ -56,6 +56,8 @@ PERIODS = 16
 None at 2."""
 LONG_VIEW = 14
 """Nodes above which equal layers of torch with unequal sizes are one series. AlexNet at 8."""
+FEW_OUTPUTS = 3
+"""Layers within a series up to which each that gives an output ends a part of the series."""
 MANY_STEPS = 4
 """Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2; none at 8."""
 MAX_PERIOD_OF_TURNS = 32

@@ -153,9 +153,9 @@ def test_how_many_are_side_by_side_is_said_however_long_the_rest_is(n: int, behi
     assert Labels(view).node(node).line.endswith(f"{behind} · 4 in parallel")
 
 
-def test_of_many_channels_in_no_order_the_ends_are_said() -> None:
+def test_of_many_channels_in_no_order_those_given_are_said() -> None:
     net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
-    assert "· 8–64→8–32 ·" in lines(net)
+    assert "· →8, 16, 32 ·" in lines(net)
 
 
 def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,20 +251,27 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
 
 
 def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
-    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
+    more = ("8, 32", "8, 48", "24, 120", "24, 168", "40, 240", "80, 320")
+    sizes = Span(SIZES, (*more, "88, 360", "96, 400"))
     said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–80→32–320"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–96→32–400"
+    listed = "→32, 48, 120, 168, 240, 320"
+    assert summaries.summary("Conv2d", said, (Span(SIZES, more),)) == f"Conv2d 1×1 · {listed}"
+    two = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
+    assert summaries.summary("Conv2d", said, (two,)) == "Conv2d 1×1 · expansion 4, 6"
     few = Span(SIZES, ("8, 32", "16, 64", "40, 160"))
     assert summaries.summary("Conv2d", said, (few,), limit=30) == "Conv2d 1×1 · expansion 4"
     assert summaries.summary("Conv2d", said, (few,)) == "Conv2d 1×1 · 8→32, 16→64, 40→160"
     sizes = Span(SIZES, ("32, 16", "48, 16", "96, 16", "144, 16", "240, 16", "320, 16"))
     assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 32–320→16"
-    sizes = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
-    assert summaries.summary("Conv2d", said, (sizes,), limit=20) == "Conv2d 1×1 · 8–80→32–320"
-    sizes = Span(SIZES, ("32, 32", "32, 64", "64, 64", "64, 256"))
-    assert summaries.summary("Conv2d", said, (sizes,), limit=20, in_a_row=True) == "Conv2d 1×1 · 32–64→32–256"
-    sizes = Span(SIZES, ("416, 256", "128, 256", "64, 64"))
-    assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · 64–416→64–256"
+
+
+def test_of_channels_that_are_too_long_what_the_layers_give_is_listed() -> None:
+    said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
+    sizes = Span(SIZES, ("8, 32", "64, 64", "128, 64", "32, 16"))
+    assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · →32, 64, 64, 16"
+    sizes = Span(SIZES, ("64, 64", "256, 64", "256, 128", "512, 128", "512, 256", "1024, 256", "1024, 512"))
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · →64, 128, 256, 512"
 
 
 class Widening(nn.Module):
@@ -278,16 +285,25 @@ class Widening(nn.Module):
         return torch.tanh(self.narrow(torch.sin(self.widen(x)))).cumsum(-1)
 
 
-@pytest.mark.parametrize("false", ["expansion 4", "8–80→32–240", "8–40→32–320", "16–80→32–320", "8–80→480"])
-def test_the_ends_of_channels_are_proved(false: str) -> None:
-    sizes = ((8, 4, 8), (8, 6, 24), (24, 4, 24), (24, 6, 40), (40, 6, 80), (80, 4, 80))
+_OF_WAYS = {
+    "8–80→32–480": ("expansion 4", "8–80→32–240", "8–40→32–480", "16–80→32–480", "8–80→480", "→32, 480"),
+    "→8, 24, 40, 80": ("→8, 24, 40", "→8, 24, 40, 80, 96", "reduction 4"),
+    "expansion 4, 6": ("expansion 4", "expansion 4, 5", "expansion 4, 5, 6"),
+}
+
+
+@pytest.mark.parametrize(("true", "false"), [(true, false) for true, of in _OF_WAYS.items() for false in of])
+def test_channels_of_many_are_proved(true: str, false: str) -> None:
+    times = (4, 6, 4, 6, 6, 4, 6, 6) if "expansion" in true else (4, 6, 5, 7, 6, 4, 5, 6)
+    widths = (8, 8, 24, 24, 40, 80, 80, 80)
+    sizes = [*zip(widths, times, (*widths[1:], 80), strict=True)]
     view = ProvedViews(Views(record(nn.Sequential(*(Widening(*size) for size in sizes)), torch.rand(1, 8, 4))), words)
     shown = view.view()
     every = (shown, *(inset.view for inset in shown.insets))
-    assert any("8–80→32–320" in words(one)(node) for one in every for node in one.nodes)
+    assert any(true in words(one)(node) for one in every for node in one.nodes)
     assert untrue(shown) == []
 
     def lies(one: View) -> Any:
-        return lambda node: words(one)(node).replace("8–80→32–320", false)
+        return lambda node: words(one)(node).replace(true, false)
 
     assert [fault for fault in Prover(shown.graph, lies).faults(shown) if fault.kind == "settings"]

@@ -61,6 +61,45 @@ def test_a_path_that_ends_in_the_class_says_it_once() -> None:
     assert labels(net.graph(net.op("cumsum", x)), depth="all")["embeddings.LayerNorm"] == ""
 
 
+def test_a_norm_with_a_number_keeps_its_name() -> None:
+    net = Net()
+    x = net.layer("layer_norm1", "LayerNorm", net.op("tanh", net.input("x", 1, 8)))
+    x = net.layer("layer_norm", "LayerNorm", net.op("cumsum", x))
+    assert {"layer_norm1", "LayerNorm"} <= labels(net.graph(net.op("cumsum", x)), depth="all").keys()
+
+
+def test_an_entry_of_a_list_that_is_drawn_elsewhere_is_said_with_the_list() -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = x + self.down(self.up(x).relu())
+            return out
+
+    class Body(nn.ModuleDict):
+        def forward(self, x: Tensor) -> dict[str, Tensor]:
+            out = {}
+            for name, layer in self.items():
+                x = layer(x)
+                out[name] = x.cumsum(0)
+            return out
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = Body({str(i): Block() for i in range(3)}), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.head(sum(self.body(x).values()))
+            return out
+
+    view = make_view(capture(Two().eval(), (torch.rand(2, 4),)))
+    said = {name for name, *_ in map(Labels(view).node, view.nodes)}
+    assert {"body.0", "body.1", "body.2"} <= said
+
+
 def test_a_layer_that_is_not_registered_has_its_class_alone() -> None:
     class Choosing(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -113,7 +152,7 @@ def test_parameters_are_those_of_each_only_if_no_box_around_stands_for_others() 
             return made
 
     graph = capture(nn.Sequential(Stage(8), Stage(4), Stage(2)), (torch.ones(1, 16, 4),))
-    assert titles(graph)[1:] == ["Stage ×3 · 644 params", "units · Unit ×3"]
+    assert titles(graph)[1:] == ["Stage ×3 · 644 params in all", "units · Unit ×3"]
 
 
 def test_a_part_of_a_list_says_which() -> None:

@@ -15,10 +15,11 @@ from tests.core.proof.test_layout import paper
 from torchrecorder import capture
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels
-from torchrecorder.proof import faults
+from torchrecorder.labels.labels import words as node_words
+from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.proof.layout import faults as layout_faults
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Span, View, make_view
+from torchrecorder.view import Span, View, Views, make_view
 
 CLOSED = DrawingOptions(collapse=("bs.*",))
 
@@ -219,6 +220,28 @@ def test_what_is_false_of_a_nodes_own_is_found(lie: tuple[str, ...]) -> None:
     assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}
 
 
+class Inverted(nn.Module):
+    """As in a MobileNetV3: without the first layer the others have its number and that of the next."""
+
+    def __init__(self, kernel: int, *, expands: bool = True) -> None:
+        super().__init__()
+        wide = 16 if expands else 8
+        convs = [nn.Conv1d(8, wide, 1)] if expands else []
+        convs += [nn.Conv1d(wide, wide, kernel, padding=kernel // 2, groups=wide), nn.Conv1d(wide, 8, 1)]
+        self.block = nn.Sequential(*(nn.Sequential(conv, nn.BatchNorm1d(conv.out_channels)) for conv in convs))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return x + self.block(x)
+
+
+def test_the_kernel_of_a_block_without_its_first_layer_is_proved() -> None:
+    blocks = [Inverted(3, expands=False), Inverted(3), Inverted(5), Inverted(5)]
+    model = nn.Sequential(*(layer for block in blocks for layer in (block, nn.MaxPool1d(2)))).eval()
+    view = ProvedViews(Views(capture(model, (torch.rand(2, 8, 64),))), node_words).view()
+    assert not view.weakened
+    assert ["kernel 3" in line for line in named(view)] == [True, True, False, False]
+
+
 class Widening(nn.Module):
     """A block with groups and positions of as many as another one's channels."""
 
@@ -243,6 +266,26 @@ def test_a_node_says_its_own_channels_where_its_inset_lists_those_of_several() -
     assert [words.split(" · ")[1] for words in named(view)] == ["4→8", "8→16", "16→16"]
     assert not faults(view)
     assert not {*layout_faults(view, paper(view))}
+
+
+class Reducing(nn.Module):
+    """A block that keeps the size, and one layer of which reads places further apart, as the keys of an attention."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.sr, self.q = nn.Conv1d(8, 8, step, step), nn.Conv1d(8, 8, 1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        keys = self.sr(x).tanh()
+        return x + ((self.q(x).mT @ keys).softmax(-1) @ keys.mT).mT
+
+
+def test_a_block_does_not_say_the_step_of_a_layer_beside_its_way() -> None:
+    model = nn.Sequential(*(layer for n in (8, 4, 2) for layer in (Reducing(n), nn.MaxPool1d(2))))
+    view = make_view(capture(model, (torch.rand(2, 8, 8 * 8),)))
+    assert len(named(view)) == 3
+    assert not any("/" in words or "kernel" in words for words in named(view))
+    assert any("Conv1d 8, 4, 2 · stride 8, 4, 2" in text for text in words(view.insets[0].view))
 
 
 class Joining(nn.Module):

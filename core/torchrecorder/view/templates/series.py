@@ -20,6 +20,7 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Node
 from torchrecorder.view.plan.repeats import place, sizes
+from torchrecorder.view.settings import read
 from torchrecorder.view.simplified.columns import as_one, box_turns
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.words import entry
@@ -30,11 +31,18 @@ _SOURCES = ("param", "buffer", "const")
 
 
 def series_with_outputs(draft: Draft, kinds: Kinds) -> dict[int, tuple[int, ...]]:
-    """The calls of each series of which more than the last gives an output, by the first."""
+    """The calls of each series of which more than the last gives an output, by the first.
+
+    Behind a few that do it is parted, so that their lines begin where they leave.
+    """
     outputs = {node.id for node in draft.nodes.values() if node.kind == "output"}
     series = _Series(draft, kinds, beside=outputs)
-    giving = (run for run in series.all() if any(not outputs.isdisjoint(draft.heads[node.id]) for node in run[:-1]))
-    return {run[0].calls[0]: tuple(call for node in run for call in node.calls) for run in giving}
+    found: dict[int, tuple[int, ...]] = {}
+    for run in series.all():
+        n_giving = sum(not outputs.isdisjoint(draft.heads[node.id]) for node in run[:-1])
+        if n_giving and (n_giving == len(run) - 1 or n_giving > tuning.FEW_OUTPUTS):
+            found[run[0].calls[0]] = tuple(call for node in run for call in node.calls)
+    return found
 
 
 def fold_series(draft: Draft, kinds: Kinds) -> None:
@@ -126,7 +134,8 @@ class _Series:
                 is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and is_entry
         said = self.kinds.visible.facts.kinds.said
-        is_same_size = self._is_long or said(a) == said(b)
+        steps = [(it.get("stride"), it.get("groups", "1") == "1") for it in (read(said(call)).named for call in (a, b))]
+        is_same_size = said(a) == said(b) or (self._is_long and steps[0] == steps[1])  # a dense stem
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
     def _is_closed(self, run: Sequence[Node]) -> bool:

@@ -150,10 +150,12 @@ def test_a_stack_says_which_of_its_layers_give_outputs() -> None:
     assert shown(view) == ["input:x", "layers.0 x4", *(f"output:{i}" for i in range(4))]
     assert view.nodes[1].differs == ("outputs ×4",)
     assert [node.differs for node in view.nodes[2:]] == [(f"of layers.{i}",) for i in range(4)]
-    some = make_view(keeps(6, 1, 3, 5))
-    assert some.nodes[1].differs == ("outputs 1, 3, 5",)
-    one = make_view(keeps(6, 2))
-    assert one.nodes[2].differs == ("of layers.2",)
+    some = make_view(keeps(10, 0, 2, 4, 6, 9))
+    assert some.nodes[1].differs == ("outputs 0, 2, 4, 6, 9",)
+    few = make_view(keeps(6, 1, 3, 5))
+    assert shown(few)[1:4] == ["layers.0 x2", "layers.2 x2", "layers.4 x2"]
+    assert [few.nodes[edge.tail].calls[-1] for edge in few.edges if few.nodes[edge.head].kind == "output"] == [2, 4, 6]
+    assert shown(make_view(keeps(6, 2)))[1:3] == ["layers.0 x3", "layers.3 x3"]
     assert make_view(keeps(6, 5)).nodes[1].differs == ()
 
 
