@@ -64,8 +64,10 @@ class SettingsProof:
             for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
                 is_closed = not (node.inset or node.parts or any(span.name == "class" for span in node.spans))
                 for text in words(node).split(" · ") if is_closed and self.facts.children[node.calls[0]] else ():
-                    held, calls = [*map(_HELD.fullmatch, text.split(", "))], [*node.calls]
-                    calls += [other for call in node.calls for other in again.get(call, ())]
+                    held, (first, *_) = [*map(_HELD.fullmatch, text.split(", "))], node.calls
+                    every = (at for call in node.calls for at in (call, *again.get(call, ())))
+                    cls = self.sameness.settings(first)["class"]  # a layer of another one is named
+                    calls = (at for at in every if self.sameness.settings(at)["class"] == cls)
                     if all(held) and re.search(r"^\d|[,→]", text) and not all(self._holds(at, held) for at in calls):
                         yield Fault("settings", f"“{text}” is not what is in each of its calls", node.calls)
                 layers = list[list[dict[str, str]]]()
