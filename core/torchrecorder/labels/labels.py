@@ -61,7 +61,7 @@ _LEAST_CLASS = 20  # characters of the name of a class that are kept however lit
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, one after another
 _MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 3, 20  # characters of the layers in a closed one, their classes and number
-_IN_ROW = 4  # layers of which each width is said
+_IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
 _IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
 _IDLE = (*map(bare, DROPOUTS), "Identity")
 _SEQUENTIAL = "torch.nn.modules.container.Sequential"
@@ -315,8 +315,10 @@ class Labels:
         modules = [self.graph.modules[self.graph.calls[call].module] for call in calls]
         ways = [_ONE_WAY.findall(summary(class_name(it), it.extra_repr)) for it in modules]
         after = [bits >> i & 1 for i, bits in enumerate(dependence(self._tree, calls_alone(calls))[1:])]
-        is_row = all(len(of) == 1 for of in ways) and all(a[0][1] == b[0][0] for a, b in pairwise(ways)) and all(after)
-        return "→".join((ways[0][0][0], *(way[0][1] for way in ways))) if is_row and len(ways) <= _IN_ROW else ""
+        if not all(after) or any(len(of) != 1 for of in ways) or any(a[0][1] != b[0][0] for a, b in pairwise(ways)):
+            return ""
+        row = [ways[0][0][0], *(way[0][1] for way in ways)]
+        return "→".join(row) if len(row) <= (_IN_ROW if len({*row}) > 1 else _EQUAL_IN_ROW) else ""
 
     def _tied(self, node: Node) -> list[str]:
         """`weight of enc.0` of a layer or an op that takes the weight of another layer."""

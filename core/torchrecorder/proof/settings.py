@@ -64,11 +64,10 @@ class SettingsProof:
             for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
                 is_closed = not (node.inset or node.parts or any(span.name == "class" for span in node.spans))
                 for text in words(node).split(" · ") if is_closed and self.facts.children[node.calls[0]] else ():
-                    held, (first, *_) = [*map(_HELD.fullmatch, text.split(", "))], node.calls
+                    held = [*map(_HELD.fullmatch, text.split(", "))]
                     every = (at for call in node.calls for at in (call, *again.get(call, ())))
-                    cls = self.sameness.settings(first)["class"]  # a layer of another one is named
-                    calls = (at for at in every if self.sameness.settings(at)["class"] == cls)
-                    if all(held) and re.search(r"^\d|[,→]", text) and not all(self._holds(at, held) for at in calls):
+                    is_said = all(held) and re.search(r"^\d|[,→]", text)
+                    if is_said and not all(self._holds(at, held, node.calls[0]) for at in every):
                         yield Fault("settings", f"“{text}” is not what is in each of its calls", node.calls)
                 layers = list[list[dict[str, str]]]()
                 for part in node.parts or (node,):
@@ -86,20 +85,23 @@ class SettingsProof:
                         for it in _untrue(text, works, odd, node.repeat)
                     )
 
-    def _holds(self, call: int, held: Sequence[re.Match[str] | None]) -> bool:
-        """Whether a call has so many layers of each class in it, each of which reads from the one before in a row."""
-        rows, classes = self.graph.calls, dict[str, dict[str, int]]()
+    def _holds(self, call: int, held: Sequence[re.Match[str] | None], drawn: int) -> bool:
+        """Whether a call of a class has so many layers of each in it, each of which reads from the one before in a row.
+
+        A layer of another class in the place of the one that is drawn is named.
+        """
+        names, classes = self.sameness.settings, dict[str, dict[str, int]]()
         for at in range(call + 1, self.facts.end[call]):
-            cls = re.sub("[123]d$", "", self.sameness.settings(at)["class"])
+            cls = re.sub("^Parametrized|[123]d$", "", names(at)["class"])
             if not self.facts.children[at]:
-                classes.setdefault(cls.removeprefix("Parametrized"), {}).setdefault(rows[at].module, at)
+                classes.setdefault(cls, {}).setdefault(self.graph.calls[at].module, at)
         for match in filter(None, held):
             layers = [*classes.get(match[2], {}).values()]
             ways = [[work["channels"] for work in self._works([at])] for at in layers if match[3]]
             row = " ".join(chain(*ways))
             is_row = re.sub(r"\b(\d+) \1(?=→)", r"\1", row) == (match[3] or "") and all(len(way) == 1 for way in ways)
             if len(layers) != int(match[1] or 1) or not is_row or not (row == "" or all(self._lead(layers))):
-                return False
+                return names(call)["class"] != names(drawn)["class"]
         return True
 
     def _lead(self, layers: Sequence[int]) -> Iterator[bool]:
