@@ -61,6 +61,7 @@ _LEAST_CLASS = 20  # characters of the name of a class that are kept however lit
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, one after another
 _MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 3, 20  # characters of the layers in a closed one, their classes and number
+_LEAST_NOT_HELD = 0.1  # share of the parameters in none of these above which they are not said
 _IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
 _IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
 _IDLE = (*map(bare, DROPOUTS), "Identity")
@@ -294,11 +295,11 @@ class Labels:
     def _held(self, call: int) -> str:
         """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""
         tree, inside = self._tree, range(call + 1, self._tree.end[call])
-        outer = (call, *(at for at in inside if tree.children[at]))
         layers = {self.graph.calls[at].module: at for at in reversed(inside) if not tree.children[at]}
-        has_own = any(plain(op) in WEIGHTED for at in outer for op in self.kinds.ran.get(at, ()))
+        rest = tree.n_params(call) - sum(map(tree.n_params, layers.values()))
+        is_all = len(layers) <= _MOST_HELD and rest <= _LEAST_NOT_HELD * tree.n_params(call)
         of_class: dict[str, list[int]] = {}
-        for at in sorted(layers.values()) if len(layers) <= _MOST_HELD and not has_own else ():
+        for at in sorted(layers.values()) if is_all else ():
             of_class.setdefault(bare(tree.cls(at).rpartition(".")[2].removeprefix("Parametrized")), []).append(at)
         known = {cls: calls for cls, calls in of_class.items() if cls not in _IDLE}
         weighted = {cls: calls for cls, calls in known.items() if any(map(tree.n_params, calls))}
