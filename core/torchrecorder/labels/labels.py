@@ -216,7 +216,8 @@ class Labels:
         else:
             classes = among(values_of(node.spans, "class"))
             is_more = node.inset or node.parts or node.differs or node.is_unsaid or computed or classes
-            held = "" if is_more else self._held(call.id)
+            is_first = node in self._things_of.get(module.fqn, [node])[:1]
+            held = self._held(call.id) if is_first and not is_more else ""
             contents = self._contents(call.id, held)
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
