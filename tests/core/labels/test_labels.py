@@ -210,7 +210,7 @@ def test_entries_of_a_list_that_are_joined_are_said_as_one() -> None:
 
 def test_a_sequential_says_what_is_in_it() -> None:
     short = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Dropout(), nn.Linear(3, 3))
-    long = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(3, 3), nn.Tanh())))
+    long = nn.Sequential(*(layer for n in (3, 4, 5) for layer in (nn.Linear(n, n + 1), nn.Tanh())))
 
     class Heads(nn.Module):
         def __init__(self) -> None:
@@ -223,7 +223,7 @@ def test_a_sequential_says_what_is_in_it() -> None:
 
     said = labels(capture(Heads().eval(), (torch.rand(4, 3),)), depth=1)
     assert said["short"].startswith("Linear · BatchNorm · ReLU · Linear · ")
-    assert said["long"].startswith("3 Linear 3→3→3→3, 3 Tanh · ")
+    assert said["long"].startswith("3 Linear 3→4→5→6, 3 Tanh · ")
 
 
 def test_a_closed_layer_says_the_few_layers_in_it() -> None:
