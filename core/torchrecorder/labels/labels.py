@@ -217,7 +217,7 @@ class Labels:
             classes = among(values_of(node.spans, "class"))
             is_more = node.inset or node.parts or node.differs or node.is_unsaid or computed or classes
             is_first = node in self._things_of.get(module.fqn, [node])[:1]
-            held = self._held(call.id) if is_first and not is_more else ""
+            held = self._held(node) if is_first and not is_more else ""
             contents = self._contents(call.id, held)
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
@@ -293,9 +293,10 @@ class Labels:
         words = " · ".join(bare(name) for name in names if name not in DROPOUTS)
         return words if len(words) <= _MAX_CONTENTS else held or f"{len(names)} layers"
 
-    def _held(self, call: int) -> str:
+    def _held(self, node: Node) -> str:
         """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""
-        tree, inside = self._tree, range(call + 1, self._tree.end[call])
+        tree, call = self._tree, node.calls[0]
+        inside, is_even = range(call + 1, tree.end[call]), not values_of(node.spans, "params")
         layers = {self.graph.calls[at].module: at for at in reversed(inside) if not tree.children[at]}
         rest = tree.n_params(call) - sum(map(tree.n_params, layers.values()))
         is_all = len(layers) <= _MOST_HELD and rest <= _LEAST_NOT_HELD * tree.n_params(call)
@@ -307,7 +308,7 @@ class Labels:
         for kinds in (known, weighted):
             names = {cls: f"{len(calls)} {cls}" if calls[1:] else cls for cls, calls in kinds.items()}
             rows = [f"{names[cls]} {self._row_of(calls)}".strip() for cls, calls in kinds.items()]
-            for words in map(", ".join, (rows, names.values())):
+            for words in map(", ".join, (rows if is_even else (), names.values())):
                 if len(kinds) <= _MAX_KINDS and len(words) <= _MAX_HELD and _IS_HELD.search(words):
                     return words
         return ""
