@@ -189,7 +189,7 @@ class SettingsProof:
                 yield self._settings(op, *shapes)
             elif op.name == "embedding" and len(shapes) == 2:
                 yield {"channels": "→".join(map(str, shapes[1]))}
-            elif op.name in _RECURRENT:
+            elif op.name.removesuffix("_cell") in _RECURRENT:
                 weights = [row.shape for row in map(self.graph.values.__getitem__, op.inputs) if row.kind == "param"]
                 yield {"channels": "→".join(str(shape[-1]) for shape in weights[:2])}  # the widths that they read
 
