@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
@@ -36,6 +36,7 @@ from torchrecorder.view.differences import FUNCTION, HEADS, INDEX, heads, values
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
+from torchrecorder.view.plan.repeats import calls_alone, dependence
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -54,10 +55,16 @@ _NO_NAME = re.compile(r"[\d.–]+|~\w+[:\d–]*")  # numbers in a list, and the 
 _NUMBERED = re.compile(r"(?<=\w)\.[\d.–]+$")  # the place of a layer behind the name of its list, `conv.0.1`
 _COUNTED = re.compile(r"^(\d+) (?=with)")  # `2 without skip`
 _WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
+_ONE_WAY = re.compile(r"(?<![\d→])(\d+)→(\d+)(?![\d→])")
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
-_MAX_CONTENTS = 36  # characters of the layers in a Sequential, of which otherwise the number is said
+_MAX_CONTENTS = 36  # characters of the layers in a Sequential, one after another
+_MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 3, 20  # characters of the layers in a closed one, their classes and number
+_LEAST_NOT_HELD = 0.1  # share of the parameters in none of these above which they are not said
+_IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
+_IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
+_IDLE = (*map(bare, DROPOUTS), "Identity")
 _SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 _SIZED: tuple[Kind, ...] = ("conv", "linear", "pool")
@@ -187,7 +194,7 @@ class Labels:
             name = kind_name(whole)
         layer = self.kinds.layers.get(call.id)
         name, kind = _shortened(name), self.kind(node)
-        cls = kind_name(module) if layer is None else layer.name or kind_name(module)
+        cls, held = kind_name(module) if layer is None else layer.name or kind_name(module), ""
         computed, (before, behind) = self._computed(node), self._lights(node)
         if computed and (sign := self._sign(node)):
             return Label(sign, is_sign=True)
@@ -207,7 +214,12 @@ class Labels:
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
         else:
-            long = node.inset or among(values_of(node.spans, "class")) or self._contents(call.id) or cls
+            classes = among(values_of(node.spans, "class"))
+            is_more = node.inset or node.parts or node.differs or node.is_unsaid or computed or classes
+            is_first = node in self._things_of.get(module.fqn, [node])[:1]
+            held = self._held(node) if is_first and not is_more else ""
+            contents = self._contents(call.id, held)
+            long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
             own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
@@ -215,11 +227,11 @@ class Labels:
             run = [text for text in run if text not in ends]
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
-            parts = [*run[:1], *own, *run[1:], *facts]
+            parts = [*run[:1], held, *own, *run[1:], *facts]
             if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
                 parts = [*run, *own, *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
-        is_long |= bool(self._tied(node))
+        is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
@@ -275,14 +287,44 @@ class Labels:
         n_lines = sum(edge.head == node.id for edge in self.view.edges)
         return sign if sign in ("+", "×") and n_lines == 2 and node.repeat == 1 and not node.parts else ""
 
-    def _contents(self, call: int) -> str:
-        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`, or their number."""
+    def _contents(self, call: int, held: str) -> str:
+        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`; of many what is held."""
         module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
         if module is None or module.cls != _SEQUENTIAL or None in inside:
             return ""
         names = [class_name(module) for module in inside if module is not None]
         words = " · ".join(bare(name) for name in names if name not in DROPOUTS)
-        return words if len(words) <= _MAX_CONTENTS else f"{len(names)} layers"
+        return words if len(words) <= _MAX_CONTENTS else held or f"{len(names)} layers"
+
+    def _held(self, node: Node) -> str:
+        """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""
+        tree, call = self._tree, node.calls[0]
+        inside, is_even = range(call + 1, tree.end[call]), not values_of(node.spans, "params")
+        layers = {self.graph.calls[at].module: at for at in reversed(inside) if not tree.children[at]}
+        rest = tree.n_params(call) - sum(map(tree.n_params, layers.values()))
+        is_all = len(layers) <= _MOST_HELD and rest <= _LEAST_NOT_HELD * tree.n_params(call)
+        of_class: dict[str, list[int]] = {}
+        for at in sorted(layers.values()) if is_all else ():
+            of_class.setdefault(bare(tree.cls(at).rpartition(".")[2].removeprefix("Parametrized")), []).append(at)
+        known = {cls: calls for cls, calls in of_class.items() if cls not in _IDLE}
+        weighted = {cls: calls for cls, calls in known.items() if any(map(tree.n_params, calls))}
+        for kinds in (known, weighted):
+            names = {cls: f"{len(calls)} {cls}" if calls[1:] else cls for cls, calls in kinds.items()}
+            rows = [f"{names[cls]} {self._row_of(calls)}".strip() for cls, calls in kinds.items()]
+            for words in map(", ".join, (rows if is_even else (), names.values())):
+                if len(kinds) <= _MAX_KINDS and len(words) <= _MAX_HELD and _IS_HELD.search(words):
+                    return words
+        return ""
+
+    def _row_of(self, calls: Sequence[int]) -> str:
+        """The channels of layers each of which reads what is made of what the one before gives, `8→16→2`."""
+        modules = [self.graph.modules[self.graph.calls[call].module] for call in calls]
+        ways = [_ONE_WAY.findall(summary(class_name(it), it.extra_repr)) for it in modules]
+        after = [bits >> i & 1 for i, bits in enumerate(dependence(self._tree, calls_alone(calls))[1:])]
+        if not all(after) or any(len(of) != 1 for of in ways) or any(a[0][1] != b[0][0] for a, b in pairwise(ways)):
+            return ""
+        row = [ways[0][0][0], *(way[0][1] for way in ways)]
+        return "→".join(row) if len(row) <= (_IN_ROW if len({*row}) > 1 else _EQUAL_IN_ROW) else ""
 
     def _tied(self, node: Node) -> list[str]:
         """`weight of enc.0` of a layer or an op that takes the weight of another layer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isclose
 
 from torchrecorder.graph import Op
@@ -24,6 +24,9 @@ _PLACES = {
     "conv": {"stride": "3", "dilation": "5", "groups": "6"},
     "conv_transpose": {"stride": "3", "groups": "6", "dilation": "7"},
 }
+_HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
+"""One class of the layers in a closed one: `4 Linear 8→16→16→16→2`."""
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
@@ -61,6 +64,13 @@ class SettingsProof:
                     if not any(part.isdigit() for part in self.graph.calls[first].module[base:].split(".")):
                         again.setdefault(coverage.drawn_call(first), []).append(other)
             for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
+                is_closed = not (node.inset or node.parts or any(span.name == "class" for span in node.spans))
+                for text in words(node).split(" · ") if is_closed and self.facts.children[node.calls[0]] else ():
+                    held = [*map(_HELD.fullmatch, text.split(", "))]
+                    every = (at for call in node.calls for at in (call, *again.get(call, ())))
+                    is_said = all(held) and re.search(r"^\d|[,→]", text)
+                    if is_said and not all(self._holds(at, held, node.calls[0]) for at in every):
+                        yield Fault("settings", f"“{text}” is not what is in each of its calls", node.calls)
                 layers = list[list[dict[str, str]]]()
                 for part in node.parts or (node,):
                     calls = sorted({call for own in part.calls for call in (own, *again.get(own, ()))})
@@ -76,6 +86,34 @@ class SettingsProof:
                         Fault("settings", f"“{text}”: {it}", node.calls)
                         for it in _untrue(text, works, odd, node.repeat)
                     )
+
+    def _holds(self, call: int, held: Sequence[re.Match[str] | None], drawn: int) -> bool:
+        """Whether a call of a class has so many layers of each in it, each of which reads from the one before in a row.
+
+        A layer of another class in the place of the one that is drawn is named.
+        """
+        names, classes = self.sameness.settings, dict[str, dict[str, int]]()
+        for at in range(call + 1, self.facts.end[call]):
+            cls = re.sub("^Parametrized|[123]d$", "", names(at)["class"])
+            if not self.facts.children[at]:
+                classes.setdefault(cls, {}).setdefault(self.graph.calls[at].module, at)
+        for match in filter(None, held):
+            layers = [*classes.get(match[2], {}).values()]
+            ways = [[work["channels"] for work in self._works([at])] for at in layers if match[3]]
+            row = " ".join(chain(*ways))
+            is_row = re.sub(r"\b(\d+) \1(?=→)", r"\1", row) == (match[3] or "") and all(len(way) == 1 for way in ways)
+            if len(layers) != int(match[1] or 1) or not is_row or not (row == "" or all(self._lead(layers))):
+                return names(call)["class"] != names(drawn)["class"]
+        return True
+
+    def _lead(self, layers: Sequence[int]) -> Iterator[bool]:
+        """Of each layer but the first whether it reads what is made of what the one before gives."""
+        for before, layer in pairwise(layers):
+            made, read = self.facts.ops_of([before]), self.facts.ops_of([layer])
+            for op in read:
+                makers = {self.graph.values[value].producer for value in self.graph.ops[op].inputs}
+                read += [at for at in makers.difference(read) if at is not None and at >= min(made)]
+            yield not {*read}.isdisjoint(made)
 
     def _drawn_for(self, coverage: Coverage, node: Node, again: Mapping[int, Sequence[int]]) -> set[int]:
         """All ops that a node stands for."""
@@ -153,6 +191,9 @@ class SettingsProof:
                 yield self._settings(op, *shapes)
             elif op.name == "embedding" and len(shapes) == 2:
                 yield {"channels": "→".join(map(str, shapes[1]))}
+            elif op.name.removesuffix("_cell") in _RECURRENT:
+                weights = [row.shape for row in map(self.graph.values.__getitem__, op.inputs) if row.kind == "param"]
+                yield {"channels": "→".join(str(shape[-1]) for shape in weights[:2])}  # the widths that they read
 
     def _settings(self, op: Op, data: Sequence[int | str], weight: Sequence[int | str]) -> dict[str, str]:
         if op.name == "linear":

@@ -194,6 +194,9 @@ class Variants:
         facts, items, origin, pieces = self.facts, dict[object, _Ran](), dict[int, int](), set[int]()
         for op in map(self.graph.ops.__getitem__, sorted(facts.ops_of([root])) if root not in self._known else ()):
             is_side = all(facts.is_side[value] for value in op.outputs) or "dropout" in op.name
+            after = [self.graph.ops[at] for value in op.outputs for at in facts.readers[value] if op.name == "pad"]
+            homes = (op.call, self.graph.calls[op.call].parent)  # a layer that pads and convolves is one
+            is_side |= bool(after) and all(it.name.startswith("conv") and it.call in homes for it in after)
             if is_side or facts.is_move(op, self.sameness.itself):
                 moved = [value for value in op.inputs if not facts.is_side[value]] or op.inputs
                 origin.update((value, origin.get(moved[0], moved[0])) for value in op.outputs if moved)

@@ -249,7 +249,7 @@ def test_entries_of_a_list_that_are_joined_are_said_as_one() -> None:
 
 def test_a_sequential_says_what_is_in_it() -> None:
     short = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Dropout(), nn.Linear(3, 3))
-    long = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(3, 3), nn.Tanh())))
+    long = nn.Sequential(*(layer for n in (3, 4, 5) for layer in (nn.Linear(n, n + 1), nn.Tanh())))
 
     class Heads(nn.Module):
         def __init__(self) -> None:
@@ -262,7 +262,37 @@ def test_a_sequential_says_what_is_in_it() -> None:
 
     said = labels(capture(Heads().eval(), (torch.rand(4, 3),)), depth=1)
     assert said["short"].startswith("Linear · BatchNorm · ReLU · Linear · ")
-    assert said["long"].startswith("6 layers · ")
+    assert said["long"].startswith("3 Linear 3→4→5→6, 3 Tanh · ")
+
+
+def test_a_closed_layer_says_the_few_layers_in_it() -> None:
+    """A reader found the net of a picture, a list of seven layers, nowhere; three side by side are no row of widths."""
+
+    class Lone(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.out = nn.LSTM(8, 4, batch_first=True), nn.Linear(4, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(self.rnn(x)[0]).relu()  # type: ignore[no-any-return]
+
+    class Beside(nn.Module):
+        def __init__(self, *, has_weight: bool) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+            self.weight = nn.Parameter(torch.rand(8, 8)) if has_weight else None
+
+        def forward(self, x: Tensor) -> Tensor:
+            first, second, third = (layer(x) for layer in self.layers)
+            x = first * second.softmax(-1) + third
+            return x if self.weight is None else nn.functional.linear(x, self.weight)
+
+    net = nn.Sequential(Lone(), Beside(has_weight=False), Beside(has_weight=True))
+    view = make_view(capture(net.eval(), (torch.rand(2, 5, 8),)), DrawingOptions(depth=1))
+    said = [Labels(view).node(node).line.partition(" params")[0] for node in view.nodes if node.kind == "call"]
+    assert said[0].startswith("LSTM 8→4, Linear 4→8 · ")
+    assert said[1].startswith("3 Linear · ")
+    assert "Linear" not in said[2]  # there would be four
 
 
 def test_a_mask_that_is_none_is_no_other_setting() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -406,3 +407,33 @@ def test_what_some_layers_lack_is_not_lost_at_the_end_of_a_line() -> None:
     layout = paper(view)
     assert faults(view, layout) == ()
     assert any("has lost" in wrong for wrong in faults(view, written(layout, "1st, 3rd without roll", "1st, 3rd…")))
+
+
+@pytest.mark.parametrize(
+    "lie", ["4 Linear, 2 Tanh", "3 Linear, 3 Tanh", "3 Linear 3→4→5→4, 2 Tanh", "3 Linear 3→3, 2 Tanh"]
+)
+def test_the_layers_that_a_closed_one_says_to_have_are_proved(lie: str) -> None:
+    class Held(nn.Module):
+        def __init__(self, *widths: int, is_row: bool) -> None:
+            super().__init__()
+            self.is_row, self.acts = is_row, nn.ModuleList(nn.Tanh() for _ in range(2))
+            self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(widths))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            a = self.acts[0](self.layers[0](x))
+            b = self.acts[1](self.layers[1](a if self.is_row else x))
+            return self.layers[2](b if self.is_row else x) * b.softmax(-1).amax(-1, keepdim=True)
+
+    nets = Held(3, 4, 5, 3, is_row=True), Held(3, 3, 3, 3, is_row=False)
+    options = DrawingOptions(depth=1)
+    row, beside = (make_view(record(nn.Sequential(net, nn.ReLU()).eval(), torch.zeros(2, 3)), options) for net in nets)
+    true, false = "3 Linear 3→4→5→3, 2 Tanh", "3 Linear 3→3→3→3, 2 Tanh"
+    assert any(true in words(row)(node) for node in row.nodes)
+    assert any("3 Linear, 2 Tanh" in words(beside)(node) for node in beside.nodes)
+    assert Prover(row.graph, words).faults(row) == Prover(beside.graph, words).faults(beside) == ()
+
+    def lied(view: View, said: str, other: str) -> list[str]:
+        found = Prover(view.graph, lambda view: lambda node: words(view)(node).replace(said, other)).faults(view)
+        return [fault.kind for fault in found]
+
+    assert lied(row, true, lie) == lied(beside, "3 Linear, 2 Tanh", false) == ["settings"]

@@ -95,7 +95,8 @@ class Choice:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         shown = (node for each in (view, *(inset.view for inset in view.insets)) for node in each.nodes)
-        closed = (n for n in shown if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
+        blocks = (n for n in shown if self.interiors.is_block(n) and not n.inset)
+        closed = (n for n in blocks if self.kinds.of[n.calls[0]] in self.closed)
         modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
         names = [*dict.fromkeys(it.cls.rpartition(".")[2] for it in modules if it and not it.native)]
         note = f"closed, because the picture is full: {listed(names, tuning.NAMED)}; expand opens them"
@@ -109,7 +110,7 @@ class Choice:
         views = {letter: self._drawn(inside.call, in_place, letters, inside.view) for letter, inside in shown.items()}
         calls: defaultdict[str, set[int]] = defaultdict(set)
         for node, boxes in ((node, view.boxes) for view in (overview, *views.values()) for node in view.nodes):
-            drawn = {self.opened[self.kinds.of[node.calls[0]]].call} if node.inset else set[int]()
+            drawn = {shown[node.inset].call} if node.inset else set[int]()
             calls[node.inset].update(node.calls, drawn.intersection(self._in_repeats(node, boxes)))
         of_letter = {letter: tuple(sorted(calls[letter])) for letter in views if calls[letter]}
         visible = self.interiors.visible
@@ -264,16 +265,15 @@ class Choice:
         """
         if not self.interiors.is_block(node):
             return node
-        kind = self.kinds.of[node.calls[0]]
-        letter = letters.get(kind, "")
-        words: Sequence[str] | None = None
-        if letter:
-            inside, calls = self.opened[kind], self._in_repeats(node, boxes)
-            words = self.kinds.in_words(calls, inside.call, self._shown_in(inside))
-        if words is None:
-            letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
-        others = () if letter else tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
-        return replace(node, inset=letter, unlike=others, differs=(*words, *node.differs))
+        kind, calls = self.kinds.of[node.calls[0]], self._in_repeats(node, boxes)
+        unlike = [it for it in letters if it != kind and self._is_unlike(node, self.opened[it].call)]
+        for it in (*(it for it in letters if it == kind), *unlike):
+            inside = self.opened[it]
+            if (words := self.kinds.in_words(calls, inside.call, self._shown_in(inside))) is not None:
+                return replace(node, inset=letters[it], differs=(*words, *node.differs))
+        others = tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
+        words = self.kinds.in_words(node.calls, node.calls[0]) or []
+        return replace(node, unlike=others, differs=(*words, *node.differs))
 
     def _is_unlike(self, node: Node, call: int) -> bool:
         """Whether other ops run in a node than in a call of its class; else it is apart for want of a proof alone."""

@@ -191,7 +191,8 @@ class _Compared:
         twins = ((op, twin) for op in ops if (twin := self.places.op(op, self.call, self.other)) is not None)
         places: tuple[dict[int, int], ...] = {op: twin for op, twin in twins if handed[op] is handed[twin] is None}, {}
         places[1].update((twin, twin) for twin in places[0].values())
-        for pair in ((x, y) for x, y in matched.items() if y in self._closed):  # each is one thing
+        shut = ((x, y) for x, y in matched.items() if y in self._closed and not self._does_nothing(x))
+        for pair in shut:  # each is one thing
             for place, call in zip(places, pair, strict=True):
                 place.update(dict.fromkeys(self.tree.all_ops_of(call), ~pair[1]))
         here, there = map(self._wiring, (self.call, self.other), places)

@@ -689,3 +689,20 @@ def test_a_closed_layer_is_said_to_be_unlike_the_inset_of_its_class() -> None:
     odd = next(node for node in view.nodes if node.unlike)
     assert Labels(view).node(odd) == ("odd", "Bottleneck unlike A · 100 params", False)
     assert faults(view) == ()
+
+
+def test_a_layer_of_another_list_has_the_letter_of_its_class_if_words_tell_how_it_differs() -> None:
+    """A reader found “ResnetBlock2D unlike D” nowhere, which was D without its shortcut."""
+    net = Net(params=5000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i, between in enumerate(("tanh", "roll", "cumsum")):
+        x = net.op(between, block(net, f"layer{i}", x, C8, ()))
+    for i in range(30):
+        x = net.layer(f"part{i}", f"Part{i}", x, C8, params=2)
+    x = block(net, "odd", x, C8, ("downsample", "other"))
+    for at in ("odd", "odd.conv1", "odd.conv2", "odd.downsample", "odd.other"):
+        net.modules[at] = replace(net.modules[at], params=replace(net.modules[at].params, total=0, trainable=0))
+    view = make_view(net.graph(x))
+    blocks = [node for node in view.nodes if node.kind == "call" and "part" not in words(view)(node)]
+    assert [(node.inset, node.differs) for node in blocks] == [("A", ())] * 3 + [("A", ("with downsample and other",))]
+    assert faults(view) == ()

@@ -244,6 +244,20 @@ class Depthwise(nn.Module):
         return x + self.last(self.conv(x).sin())  # type: ignore[no-any-return]
 
 
+class Same(nn.Module):
+    """A convolution that pads what it reads, or not, behind another; what it gives may be added to what it got."""
+
+    def __init__(self, pad: int, *, has_skip: bool) -> None:
+        super().__init__()
+        self.a, self.conv, self.has_skip = conv(1), Padded(1), has_skip
+        self.conv.pad = nn.ConstantPad1d(pad, 0.0) if pad else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.conv(self.a(x).sin())
+        y = nn.functional.pad(y, (0, x.shape[-1] - y.shape[-1]))
+        return x + y if self.has_skip else y
+
+
 class Past(nn.Module):
     """Its skip leads through an Identity, if there is one."""
 
@@ -376,6 +390,7 @@ class Pair(nn.Module):
         (lambda: Rows(Window(2), Window(2), Window(0)), "without roll and mask in window_attention"),
         (lambda: Rows(*(OfFrames(is_single=it) for it in (False, False, True))), "without to_q, to_k, attention"),
         (lambda: Stages(Depthwise(1), Depthwise(1), Depthwise(0)), ""),
+        (lambda: Stages(*(Same(i % 2, has_skip=i < 2) for i in range(4))), "without skip"),
         (lambda: Stages(Inverted(expands=False), Inverted(), Inverted()), "without conv.0"),
         (lambda: Stages(Excited(squeezes=False), Excited(), Excited()), "without Squeeze"),
         (
@@ -444,6 +459,37 @@ class Again(nn.Module):
         y = y if past is None else (y * past).sin().softmax(-1)
         found: Tensor = y + self.shortcut(x)
         return found
+
+
+class Normed(nn.Module):
+    """A norm of two parts between layers, or none."""
+
+    class Parts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.BatchNorm1d(4), nn.BatchNorm1d(4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            a, b = x.chunk(2, 1)
+            return torch.cat([self.a(a), self.b(b)], 1)
+
+    def __init__(self, *, has_norm: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.norm = conv(), conv(), self.Parts() if has_norm else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(self.norm(self.a(x).sin()).cumsum(-1))  # type: ignore[no-any-return]
+
+
+def test_an_identity_in_place_of_a_closed_layer_is_said_to_lack_it() -> None:
+    """A decoder's last level, without a norm, was apart from all others."""
+    with torch.no_grad():
+        graph = capture(Stages(Normed(has_norm=True), Normed(has_norm=False)).eval(), (torch.ones(2, 8, 16),))
+    drawn, norm, other = (
+        next(row.id for row in graph.calls if row.module == path) for path in ("stages.0", "stages.0.norm", "stages.1")
+    )
+    shown = frozenset({norm}), frozenset[int](), frozenset[int]()
+    assert Kinds(Visibility(graph, DrawingOptions())).in_words([other], drawn, shown) == ["without norm"]
 
 
 class Chunks(nn.Module):
