@@ -47,6 +47,10 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
+_CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
+_CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
+_CLASSES["RMSNorm"] = re.compile(r"pow2 mean add (rsqrt|pow-0\.5) mul( mul)?")
+"""Classes of torch, each by the ops that another class must run to be called so."""
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
@@ -306,6 +310,12 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
         yield from () if module is None else _PARTS.split(module.extra_repr)
     yield from (path for row in layers for path in row.inputs)
+    acts: dict[int, str] = {}
+    for op in (op for op in inner if not _moves(op)):
+        power = op.attrs.get("1", "") if op.name == "pow" else ""
+        acts[op.call] = f"{acts.get(op.call, '')} {op.name}{power}".strip()
+    for call in acts.keys() - {row.parent for row in layers}:
+        yield from (cls for cls, ops in _CLASSES.items() if ops.fullmatch(acts[call]))
     for op in inner:
         yield from (name for value in op.inputs for name in _path(graph.values[value].name))
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`

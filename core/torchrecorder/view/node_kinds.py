@@ -113,9 +113,14 @@ class NodeKinds:
         self.graph = graph
         self.calling = {call.parent for call in graph.calls}
         self.ran: dict[int, set[str]] = {}
+        self._acts: dict[int, list[str]] = {}
+        """By call its own ops in order, but for those that only move data."""
         for op in graph.ops:
             is_root = op.name == "pow" and "-0.5" in op.attrs.values()
-            self.ran.setdefault(op.call, set()).add("rsqrt" if is_root else self._name(op))
+            name = "rsqrt" if is_root else self._name(op)
+            self.ran.setdefault(op.call, set()).add(name)
+            if op.kind != "pass" and name not in SHAPING:
+                self._acts.setdefault(op.call, []).append(name)
 
     def _name(self, op: Op) -> str:
         """The name of an op; of an `einsum` of data alone that of a product."""
@@ -179,7 +184,7 @@ class NodeKinds:
 
     def _layer(self, call: Call, works: _Works) -> OneLayer | None:
         module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in works.busy
-        made = (*works.made[call.id],)
+        made, plainly = (*works.made[call.id],), self._plainly(call, module) if is_leaf else ""
         is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
         if module.native and not is_made:
             return None
@@ -188,15 +193,28 @@ class NodeKinds:
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
                 name = _NORMS.get(op.name, "") if kind == "norm" and call.id in self.calling and inner is module else ""
+                name = name or plainly
                 like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
                 shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
                 sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
                 return OneLayer(kind, like, inner.extra_repr or sizes, made, name)
         kind = self._of_ops(call.id) if is_leaf else "op"
+        if plainly:
+            return OneLayer(kind, plainly, module.extra_repr, made, plainly)
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
         return OneLayer(kind, like, module.extra_repr, made) if is_like else None
+
+    def _plainly(self, call: Call, module: Module) -> str:
+        """The class of torch in the name of one whose calls do as that does: `SiLU` in `SiLUActivation`.
+
+        Padding is not said of any layer, but a `CausalConv1d` is named after it.
+        """
+        cls, acts = module.cls.rpartition(".")[2], self._acts.get(call.id, [])
+        padding, known = acts[:1] == ["pad"], _PLAINLY.get(" ".join(acts).removeprefix("pad "), "")
+        is_first = cls.startswith(known) and not known.endswith("Norm")  # a `LayerNorm2d` is over other axes
+        return known if is_first or (cls.endswith(known) and not padding) else ""
 
     def said(self, call: int) -> str:
         """What the layer of a call says of itself, or the one whose work it does."""
@@ -223,6 +241,10 @@ _LIKE = {
 
 _NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
 """Classes of torch by their op, without the number of axes."""
+_PLAINLY = {"layer_norm": "LayerNorm", "relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
+_PLAINLY |= dict.fromkeys(("pow mean add rsqrt mul", "pow mean add rsqrt mul mul"), "RMSNorm")
+_PLAINLY |= {f"conv{axes}d": f"Conv{axes}d" for axes in (1, 2, 3)}
+"""Classes of torch by the ops that do their work."""
 
 
 class _Works:

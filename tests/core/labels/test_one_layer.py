@@ -107,6 +107,35 @@ class SiLUActivation(nn.Module):
         return nn.functional.silu(x)
 
 
+class FP32LayerNorm(nn.LayerNorm):
+    def forward(self, x: torch.Tensor) -> Any:
+        return nn.functional.layer_norm(x.float(), self.normalized_shape, self.weight, self.bias).to(x.dtype)
+
+
+class MyRMSNorm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(32))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.weight * (x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+class CenteredRMSNorm(MyRMSNorm):
+    def forward(self, x: torch.Tensor) -> Any:
+        return (1 + self.weight) * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Conv2dSame(nn.Conv2d):
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(nn.functional.pad(x, (0, 1, 0, 1)))
+
+
+class Conv1dCausal(nn.Conv1d):
+    def forward(self, x: torch.Tensor) -> Any:
+        return self._conv_forward(nn.functional.pad(x, (2, 0)), self.weight * 2, self.bias)
+
+
 class Symmetric(nn.Module):
     def forward(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.triu() + weight.triu(1).mT
@@ -172,7 +201,12 @@ def pruned() -> Any:
         (ScaledNorm, WORDS, "ScaledNorm", "norm"),
         (PixelNorm, WORDS, "PixelNorm", "norm"),
         (PowerNorm, WORDS, "PowerNorm", "norm"),
-        (SiLUActivation, WORDS, "SiLUActivation", "act"),
+        (SiLUActivation, WORDS, "SiLU", "act"),
+        (lambda: FP32LayerNorm(32), WORDS, "LayerNorm", "norm"),
+        (MyRMSNorm, WORDS, "RMSNorm", "norm"),
+        (CenteredRMSNorm, WORDS, "CenteredRMSNorm · 32 params", "norm"),
+        (lambda: Conv2dSame(3, 8, 3, stride=2), IMAGE, "Conv2d 3×3 /2 · 3→8", "conv"),
+        (lambda: Conv1dCausal(8, 8, 3), WORDS, "Conv1dCausal 3 · 8→8", "conv"),
         (lambda: SamePad(3, 8), IMAGE, "SamePad 1×1 · 3→8", "conv"),
         (lambda: BatchNormAct2d(3, nn.Identity()), IMAGE, "BatchNorm", "norm"),
     ],
