@@ -4,9 +4,10 @@ A tensor that several nodes read, such as the embedding of a time step, often pa
 sum, a concatenation or a layer of the user's that gets the same data by another way too, through at least one layer
 with parameters. The ways that count are spines: from each node back to the one that gave its main data, which is the
 first argument of a call, the first input of an op or of a difference, and the longest way to a sum; of a call that
-gives several tensors, the argument of the same shape, as joint attention has it. Of two chains from one tensor to a
-sum, that with fewer layers and no more parameters is a skip as well; of as many layers, none is. Spines form a tree, so
-each question costs one comparison and the whole is linear.
+gives several tensors, the argument of the same shape, as joint attention has it. From a join, or a product with a gate
+as large as the data, a sum may follow the other inputs, too. Of two chains from one tensor to a sum, that with fewer
+layers and no more parameters is a skip as well; of as many layers, none is. Spines form a tree, so each question costs
+one comparison and the whole is linear.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from torchrecorder.view.tree import CallTree, call_tree
 
 _FEATURES = 2
 """Data of fewer axes are not features, so not a skip: a scale, a number of steps, a loss of each example."""
+_MOST_WAYS = 32
+"""Inputs of joins that are looked at for one edge."""
 
 
 def with_skips(view: View) -> View:
@@ -50,6 +53,8 @@ class _Spines:
         """For each node the layers with parameters on its spine, itself included."""
         self.sizes = [0] * n
         """Likewise the numbers in their parameters."""
+        self.joined = [-1] * n
+        """Likewise the last node of its spine that several tensors come to as its main data; -1 if there is none."""
         self.crossed: list[Edge | None] = [None] * n
         """For each node the last edge of its spine that leaves a call which gives several tensors."""
         self.tree = call_tree(self.graph)
@@ -63,6 +68,8 @@ class _Spines:
             self.layers[node.id] = own + (self.layers[before] if before is not None else 0)
             self.sizes[node.id] = size + (self.sizes[before] if before is not None else 0)
             self.crossed[node.id] = self._crossing(last) if last is not None else None
+            is_joint = len(self._even(node)) > 1
+            self.joined[node.id] = node.id if is_joint else self.joined[before] if before is not None else -1
         self._number()
 
     def skips(self) -> set[Pair]:
@@ -77,7 +84,8 @@ class _Spines:
                 continue
             others = edges if is_join else self.main[node.id]
             for edge in edges if not is_sum else self.main[node.id]:
-                if self._leads_past(edge, others) or (is_sum and self._leads_past_joint(edge, others)):
+                is_joint = is_sum and (self._leads_past_joint(edge, others) or self._leads_past_other(edge, others))
+                if self._leads_past(edge, others) or is_joint:
                     skips.add((edge.tail, edge.head))
                 elif is_sum:
                     skips.update(self._side_branch(edge))
@@ -152,6 +160,33 @@ class _Spines:
         ends = [end for end in ends if size not in map(self._sizes, self.main[end])]
         given = (into for end in ends for into in self.into[end] if self._sizes(into) == size)
         return any(self._is_above(edge.tail, into.tail, 0) for into in given)
+
+    def _leads_past_other(self, edge: Edge, others: Sequence[Edge]) -> bool:
+        """Whether another edge brings what this data has a part in by another input of a join or a product."""
+        size = self._sizes(edge)
+        beside = [it.tail for it in others if self._is_of_features(edge) and self._sizes(it) == size and it != edge]
+        pending = [way for it in beside for way in self._other_ways(it, 0)]
+        for node, layers in pending:
+            if self._is_above(edge.tail, node, 0) and layers + self.layers[node] > self.layers[edge.tail]:
+                return True
+            pending += self._other_ways(node, layers) if len(pending) < _MOST_WAYS else []
+        return False
+
+    def _other_ways(self, node: int, layers: int) -> list[tuple[int, int]]:
+        """What comes to the last join above a node, each with the layers since."""
+        joint = self.joined[node]
+        since = layers + self.layers[node] - self.layers[joint] if joint >= 0 else 0
+        return [(edge.tail, since) for edge in self._even(self.view.nodes[joint])] if joint >= 0 else []
+
+    def _even(self, node: Node) -> list[Edge]:
+        """The edges that bring the inputs of a concatenation, or those of a product that are as large as it is."""
+        name, edges, first = self._op_name(node), self.into[node.id], _first(node)
+        if name in JOINS:
+            return edges
+        if name.removesuffix("_") != "mul" or first.op is None:
+            return []
+        shape = self.graph.values[self.graph.ops[first.op].outputs[0]].shape
+        return [edge for edge in edges if self._sizes(edge) == shape]
 
     def _sizes(self, edge: Edge) -> tuple[int | str, ...]:
         return self.graph.values[edge.value].shape
