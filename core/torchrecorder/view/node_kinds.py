@@ -114,13 +114,14 @@ class NodeKinds:
         self.calling = {call.parent for call in graph.calls}
         self.ran: dict[int, set[str]] = {}
         self._acts: dict[int, list[str]] = {}
-        """By call its own ops in order, but for those that only move data."""
+        """By call the first ops that run in it, but for those that only move data."""
         for op in graph.ops:
             is_root = op.name == "pow" and "-0.5" in op.attrs.values()
             name = "rsqrt" if is_root else self._name(op)
             self.ran.setdefault(op.call, set()).add(name)
-            if op.kind != "pass" and name not in SHAPING:
-                self._acts.setdefault(op.call, []).append(name)
+            for row in graph.around(op.call) if op.kind != "pass" and name not in SHAPING else ():
+                acts = self._acts.setdefault(row.id, [])
+                acts += [name] if len(acts) < _MOST_ACTS else []
 
     def _name(self, op: Op) -> str:
         """The name of an op; of an `einsum` of data alone that of a product."""
@@ -184,7 +185,7 @@ class NodeKinds:
 
     def _layer(self, call: Call, works: _Works) -> OneLayer | None:
         module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in works.busy
-        made, plainly = (*works.made[call.id],), self._plainly(call, module) if is_leaf else ""
+        made, plainly = (*works.made[call.id],), self._plainly(call, module)
         is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
         if module.native and not is_made:
             return None
@@ -200,7 +201,7 @@ class NodeKinds:
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
                 return OneLayer(kind, like, inner.extra_repr or sizes, made, name)
         kind = self._of_ops(call.id) if is_leaf else "op"
-        if plainly:
+        if plainly and is_leaf:
             return OneLayer(kind, plainly, module.extra_repr, made, plainly)
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
@@ -245,6 +246,8 @@ _PLAINLY = {"layer_norm": "LayerNorm", "relu": "ReLU", "gelu": "GELU", "silu": "
 _PLAINLY |= dict.fromkeys(("pow mean add rsqrt mul", "pow mean add rsqrt mul mul"), "RMSNorm")
 _PLAINLY |= {f"conv{axes}d": f"Conv{axes}d" for axes in (1, 2, 3)}
 """Classes of torch by the ops that do their work."""
+_MOST_ACTS = 7
+"""One more than any of these has."""
 
 
 class _Works:

@@ -131,6 +131,15 @@ class Conv2dSame(nn.Conv2d):
         return super().forward(nn.functional.pad(x, (0, 1, 0, 1)))
 
 
+class Conv2dStaticSamePadding(nn.Conv2d):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__(before, after, 3)
+        self.static_padding = nn.ZeroPad2d(1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(self.static_padding(x))
+
+
 class Conv1dCausal(nn.Conv1d):
     def forward(self, x: torch.Tensor) -> Any:
         return self._conv_forward(nn.functional.pad(x, (2, 0)), self.weight * 2, self.bias)
@@ -206,6 +215,7 @@ def pruned() -> Any:
         (MyRMSNorm, WORDS, "RMSNorm", "norm"),
         (CenteredRMSNorm, WORDS, "CenteredRMSNorm · 32 params", "norm"),
         (lambda: Conv2dSame(3, 8, 3, stride=2), IMAGE, "Conv2d 3×3 /2 · 3→8", "conv"),
+        (lambda: Conv2dStaticSamePadding(3, 8), IMAGE, "Conv2d 3×3 · 3→8", "conv"),
         (lambda: Conv1dCausal(8, 8, 3), WORDS, "Conv1dCausal 3 · 8→8", "conv"),
         (lambda: SamePad(3, 8), IMAGE, "SamePad 1×1 · 3→8", "conv"),
         (lambda: BatchNormAct2d(3, nn.Identity()), IMAGE, "BatchNorm", "norm"),
