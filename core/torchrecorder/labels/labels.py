@@ -141,7 +141,7 @@ class Labels:
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             others, seen = self._operands.said(whole or node, op), self._operands.seen(op)
-            label = op_label(self._operands.names, op, node.spans, others, seen)
+            label = op_label(self._operands.names, op, node.spans, others, seen, is_alone=self._is_alone(whole or node))
             if label.is_sign and node.ops[1:] and sum(edge.head == node.id for edge in self.view.edges) == 1:
                 label = Label(f"{label.name} all {len(node.ops) + 1}")  # one line brings what many layers give
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
@@ -156,6 +156,12 @@ class Labels:
             names = [relative(path, self._path(node.box)) for path in paths]
             return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
+
+    def _is_alone(self, node: Node) -> bool:
+        """Whether a node is drawn for what runs once: it is in no box that repeats, and not in an inset."""
+        around = boxes_around(self.view.boxes, node.box)
+        is_main = bool(self.view.boxes) and self.view.boxes[0].calls == (0,)
+        return is_main and node.repeat == 1 and all(box.repeat == 1 for box in around)
 
     def cls(self, thing: Box | Node) -> str:
         """The class of what is called, with its module; empty for a function, and if there are several."""

@@ -23,7 +23,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim
+    dim same size
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -311,11 +311,13 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield from () if module is None else _PARTS.split(module.extra_repr)
     yield from (path for row in layers for path in row.inputs)
     acts: dict[int, str] = {}
+    known = {row.id for row in layers}
     for op in (op for op in inner if not _moves(op)):
         power = op.attrs.get("1", "") if op.name == "pow" else ""
-        acts[op.call] = f"{acts.get(op.call, '')} {op.name}{power}".strip()
-    for call in acts.keys() - {row.parent for row in layers}:
-        yield from (cls for cls, ops in _CLASSES.items() if ops.fullmatch(acts[call]))
+        for call in known.intersection(row.id for row in graph.around(op.call)):
+            acts[call] = f"{acts.get(call, '')} {op.name}{power}".strip()
+    for ran in {*acts.values()}:
+        yield from (cls for cls, ops in _CLASSES.items() if ops.fullmatch(ran))
     for op in inner:
         yield from (name for value in op.inputs for name in _path(graph.values[value].name))
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`

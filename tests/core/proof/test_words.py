@@ -370,6 +370,25 @@ def test_the_factor_by_which_an_op_changes_sizes_is_said_and_proved(
     assert ["by [3.0]" in fault.words for fault in lies] == [True]
 
 
+def test_an_interpolation_that_does_nothing_is_said_and_proved() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = nn.Conv2d(3, 3, 2, stride=2)
+            self.fuse = nn.Conv2d(6, 3, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            levels = [x.tanh(), self.down(x)]
+            return self.fuse(torch.cat([nn.functional.interpolate(level, size=(8, 8)) for level in levels], 1))
+
+    view = make_view(record(Pyramid(), torch.zeros(2, 3, 8, 8)))
+    said = [text for node in view.nodes if "interpolate" in (text := words(view)(node))]
+    assert said == ["interpolate · same size · nearest", "interpolate · by 2 · nearest"]
+    for old, new in (("same size", "by 2"), ("by 2", "same size")):
+        false = Prover(view.graph, lambda view, old=old, new=new: lambda node: words(view)(node).replace(old, new))
+        assert len(false.faults(view)) == 1
+
+
 def test_a_run_whose_first_layer_alone_differs_is_said_and_proved() -> None:
     view = make_view(staged(((3, 3, 5), (2, 1, 1)), ((3, 5, 5, 5, 5, 5, 5), (1,) * 7)))
     layout = paper(view)
