@@ -234,6 +234,24 @@ def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> No
     assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
 
 
+class Rearrange(nn.Module):
+    """Windows of two words, whose channels are beside one another."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return x.unflatten(1, (-1, 2)).transpose(2, 3).flatten(2)
+
+
+def test_a_layer_that_only_gives_another_shape_has_no_node() -> None:
+    graph = record(Alone(nn.Linear(32, 16), Rearrange(), nn.Linear(32, 8)).eval(), WORDS)
+    usual, asked = (make_view(graph, DrawingOptions(collapse=paths)) for paths in ((), ("layers.1",)))
+    assert faults(usual) == faults(asked) == ()
+    named = [[Labels(view).node(node).name for node in view.nodes] for view in (usual, asked)]
+    assert [[name for name in names if name.startswith("layers")] for names in named] == [
+        ["layers.0", "layers.2"],
+        ["layers.0", "layers.1", "layers.2"],
+    ]
+
+
 class Block(nn.Module):
     def __init__(self, act: nn.Module) -> None:
         super().__init__()

@@ -239,7 +239,7 @@ class Interiors:
     def _framed(self, call: int, boxes: Set[int]) -> Iterator[int]:
         """The spines beside boxes, which have one, too: else a reader takes their layers for those of what is around.
 
-        A short one without boxes in it is told by its names.
+        A short one without boxes in it needs none.
         """
         for spine in (it for it in self._spines if call < it < self.tree.end[call]):
             inside = boxes & {*range(spine, self.tree.end[spine])}
