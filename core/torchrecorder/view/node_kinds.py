@@ -193,13 +193,11 @@ class NodeKinds:
         if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
-                name = _NORMS.get(op.name, "") if kind == "norm" and call.id in self.calling and inner is module else ""
-                name = name or plainly
                 like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
                 shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
                 sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
-                return OneLayer(kind, like, inner.extra_repr or sizes, made, name)
+                return OneLayer(kind, like, inner.extra_repr or sizes, made, plainly)
         kind = self._of_ops(call.id) if is_leaf else "op"
         if plainly and is_leaf:
             return OneLayer(kind, plainly, module.extra_repr, made, plainly)
@@ -210,12 +208,12 @@ class NodeKinds:
     def _plainly(self, call: Call, module: Module) -> str:
         """The class of torch in the name of one whose calls do as that does: `SiLU` in `SiLUActivation`.
 
-        Padding is not said of any layer, but a `CausalConv1d` is named after it.
+        Padding is not said of any layer, but a `CausalConv1d` is named after it. A `LayerNorm2d` is over other axes.
         """
-        cls, acts = module.cls.rpartition(".")[2], self._acts.get(call.id, [])
-        padding, known = acts[:1] == ["pad"], _PLAINLY.get(" ".join(acts).removeprefix("pad "), "")
-        is_first = cls.startswith(known) and not known.endswith("Norm")  # a `LayerNorm2d` is over other axes
-        return known if is_first or (cls.endswith(known) and not padding) else ""
+        cls, acts = module.cls.rpartition(".")[2], " ".join(self._acts.get(call.id, ()))
+        known = _PLAINLY.get(acts.removeprefix("pad "), "")
+        is_first = cls.startswith(known) and (not known.endswith("Norm") or call.id in self.calling)
+        return known if is_first or (cls.endswith(known) and not acts.startswith("pad ")) else ""
 
     def said(self, call: int) -> str:
         """What the layer of a call says of itself, or the one whose work it does."""
@@ -240,12 +238,11 @@ _LIKE = {
 }
 """By how the names of ops begin; all others have the settings of a linear layer, or none."""
 
-_NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
-"""Classes of torch by their op, without the number of axes."""
-_PLAINLY = {"layer_norm": "LayerNorm", "relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
+_PLAINLY = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
+_PLAINLY |= {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
 _PLAINLY |= dict.fromkeys(("pow mean add rsqrt mul", "pow mean add rsqrt mul mul"), "RMSNorm")
 _PLAINLY |= {f"conv{axes}d": f"Conv{axes}d" for axes in (1, 2, 3)}
-"""Classes of torch by the ops that do their work."""
+"""Classes of torch, of norms without the number of axes, by the ops that do their work."""
 _MOST_ACTS = 7
 """One more than any of these has."""
 

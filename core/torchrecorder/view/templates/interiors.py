@@ -237,14 +237,11 @@ class Interiors:
         return is_alone and len(nodes) == 2 and large
 
     def _framed(self, call: int, boxes: Set[int]) -> Iterator[int]:
-        """The spines beside boxes, which have one, too: else a reader takes their layers for those of what is around.
-
-        A short one without boxes in it needs none.
-        """
+        """The spines beside boxes, which have one, too: else their layers look like those of what is around."""
         for spine in (it for it in self._spines if call < it < self.tree.end[call]):
-            inside = boxes & {*range(spine, self.tree.end[spine])}
-            is_short = not inside and len(self.of(spine).nodes) <= tuning.SHORT_LIST
-            if not is_short and self._around(spine) in map(self._around, boxes - inside):
+            inside = {box for box in boxes if spine <= box < self.tree.end[spine]}
+            is_long = inside or len(self.of(spine).nodes) > tuning.SHORT_LIST
+            if is_long and self._around(spine) in map(self._around, boxes - inside):
                 yield spine
 
     @cached_property
