@@ -240,7 +240,7 @@ class Interiors:
         """The spines beside boxes, which have one, too: else their layers look like those of what is around."""
         for spine in (it for it in self._spines if call < it < self.tree.end[call]):
             inside = {box for box in boxes if spine <= box < self.tree.end[spine]}
-            is_long = inside or len(self.of(spine).nodes) > tuning.SHORT_LIST
+            is_long = len(self.of(spine).nodes) > (1 if inside else tuning.SHORT_LIST)
             if is_long and self._around(spine) in map(self._around, boxes - inside):
                 yield spine
 
