@@ -238,7 +238,7 @@ class Rearrange(nn.Module):
     """Windows of two words, whose channels are beside one another."""
 
     def forward(self, x: torch.Tensor) -> Any:
-        return x.unflatten(1, (-1, 2)).transpose(2, 3).flatten(2)
+        return x.view(len(x), -1, 2, x.shape[-1]).transpose(2, 3).flatten(2)
 
 
 def test_a_layer_that_only_gives_another_shape_has_no_node() -> None:
