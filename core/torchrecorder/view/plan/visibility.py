@@ -273,6 +273,7 @@ class Visibility:
             ops = [self.graph.ops[op] for op in self.tree.all_ops_of(call)]
             # a `Rearrange`, of which the lines say the sizes; torch's own are known to readers
             is_own = module is not None and not module.native and call not in self.opened.union(self.collapsed)
+            is_own &= len(self.graph.calls[call].outputs) == 1
             is_moving = is_own and all(op.name in SHAPING and self.handed[op.id] is not None for op in ops)
             if is_moving or [op.kind for op in ops] == ["pass"]:
                 return True
