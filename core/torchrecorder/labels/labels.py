@@ -148,7 +148,8 @@ class Labels:
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             others, seen = self._operands.said(whole or node, op), self._operands.seen(op)
-            label = op_label(self._operands.names, op, node.spans, others, seen)
+            is_alone = op.name == "interpolate" and self._is_alone(whole or node)
+            label = op_label(self._operands.names, op, node.spans, others, seen, is_alone=is_alone)
             if label.is_sign and node.ops[1:] and sum(edge.head == node.id for edge in self.view.edges) == 1:
                 label = Label(f"{label.name} all {len(node.ops) + 1}")  # one line brings what many layers give
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
@@ -163,6 +164,13 @@ class Labels:
             names = [relative(path, self._path(node.box)) for path in paths]
             return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
+
+    def _is_alone(self, node: Node) -> bool:
+        """Whether a node is drawn for what runs once: in no box that repeats, and in a layer of a class of its own."""
+        boxes, tree = self.view.boxes, self._tree
+        root = tree.cls(boxes[0].calls[0]) if boxes else ""
+        is_once = sum(tree.cls(row.id) == root for row in self.graph.calls) == 1
+        return is_once and node.repeat == 1 and all(box.repeat == 1 for box in boxes_around(boxes, node.box))
 
     def cls(self, thing: Box | Node) -> str:
         """The class of what is called, with its module; empty for a function, and if there are several."""

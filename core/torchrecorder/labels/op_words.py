@@ -47,10 +47,13 @@ def op_label(
     spans: Sequence[Span] = (),
     others: Mapping[int, str] | None = None,
     seen: Sequence[int | str] | None = None,
+    *,
+    is_alone: bool = False,
 ) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place.
 
-    `others` are the tensors that no line brings, by their position, `seen` the shape that a line brings.
+    `others` are the tensors that no line brings, by their position, `seen` the shape that a line brings. If it
+    `is_alone`, the node is drawn for no other op.
     """
     name = plain(op.name)
     if kinds := values_of(spans, ""):
@@ -88,7 +91,7 @@ def op_label(
         at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
     called, besides = in_two(called) if others else (called, "")
-    details = filter(None, [_weight(known.graph, op), *("=".join(switch) for switch in turned(op).items())])
+    details = filter(None, [_weight(known.graph, op, is_alone), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
     return Label(clean(f"{called} {axes_of(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
 
@@ -126,20 +129,23 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     return f"dim {', '.join(axes)}".replace("-", "−")
 
 
-def _grown(graph: Graph, op: Op) -> list[str]:
-    """`by 2` of an interpolation, if all that the line of code does multiplies each size by that."""
+def _grown(graph: Graph, op: Op, is_alone: bool) -> list[str]:
+    """`by 2` or `same size` of an interpolation, if all that its node or line of code does changes each size so."""
     rows = [row for row in graph.ops if (row.source, row.offset, row.name) == (op.source, op.offset, op.name)]
+    rows = [op] if is_alone else rows
     pairs = [[graph.values[value].shape[2:] for value in (row.inputs[0], row.outputs[0])] for row in rows]
     sides = [(a, b) for before, after in pairs for a, b in zip(before, after, strict=False)]
     factors = {b / a if isinstance(a, int) and isinstance(b, int) and a > 1 else 0.0 for a, b in sides}
+    if is_alone and factors == {1.0}:
+        return ["same size"]
     return [f"by {factor:.0f}" for factor in factors if len(factors) == 1 and factor > 1 and factor.is_integer()]
 
 
-def _weight(graph: Graph, op: Op) -> str:
+def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
     """The sizes of the weight of a linear op, `8→16`, the kind of an attention or interpolation, or an equation."""
     if op.name == "interpolate":
         mode = op.attrs.get("mode", "").strip("'")
-        return " · ".join((*_grown(graph, op), mode)) if mode else ""  # else its arguments are not known
+        return " · ".join((*_grown(graph, op, is_alone), mode)) if mode else ""  # else its arguments are not known
     if op.name in _BY_NUMBER:
         return f"by {number}" if (number := op.attrs.get("1", "")).isdigit() else ""
     if op.name == "scaled_dot_product_attention":

@@ -32,7 +32,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
     shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
     theirs themselves. If a layer gets several things by one edge, the edge says the names of its arguments instead.
-    Sizes that differ in other turns of a box, or in calls that an inset is for, too, are written as `…`.
+    Each size that differs in other turns of a box, or in calls that an inset is for, too, is written as `…`.
     Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
     none is said; nor is one of a single number, which would not be taken for a shape.
     """
@@ -223,8 +223,7 @@ def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
         sizes = ["…" if len({*sizes}) > 1 else sizes[0] for sizes in zip(*rows, strict=False)]
         inner = sizes[len(sizes) > 2 :]  # the first axis is mostly that of examples, and says little if it is alone
         is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in inner)
-        common = "×".join(size for i, size in enumerate(sizes) if i == 0 or (sizes[i - 1], size) != ("…", "…"))
-        words = [(common if is_told else "") if word == "×".join(rows[0]) else word for word in words]
+        words = [("×".join(sizes) if is_told else "") if word == "×".join(rows[0]) else word for word in words]
     return "".join(words) if all(words) else ""
 
 

@@ -55,7 +55,8 @@ class SettingsProof:
             words, again = self.words(coverage.view), {call: [*others] for call, others in known.items()}
             base = len(self.graph.calls[coverage.root].module)
             for node in coverage.view.nodes:
-                ops = self._drawn_for(coverage, node, known) if re.search(r"\bheads?\b|\bby \d", words(node)) else ()
+                is_asked = re.search(r"\bheads?\b|\bby \d|\bsame size\b", words(node))
+                ops = self._drawn_for(coverage, node, known) if is_asked else ()
                 yield from self._of_heads(coverage, node, words(node), ops)
                 yield from self._of_factors(coverage, node, words(node), ops)
             for call in odd_calls.get(letter, ()):
@@ -126,7 +127,7 @@ class SettingsProof:
     def _of_factors(self, coverage: Coverage, node: Node, words: str, ops: Iterable[int]) -> Iterator[Fault]:
         """Factors in words by which sizes grow, `interpolate by 2`, each held against all ops."""
         by = ", ".join(re.findall(r"\bby ([\d.×]+(?:, [\d.×]+)*)", words))
-        said = [float(number) for number in re.split("×|, ", by) if number]
+        said = [float(number) for number in re.split("×|, ", by) if number] or [1.0] * ("same size" in words)
         rows = map(self.graph.ops.__getitem__, ops if said else ())
         true = {it for op in rows if op.name == "interpolate" or op.name in words for it in self._factors(op)}
         if not all(any(isclose(number, one, rel_tol=0.05) for one in said) for number in true):

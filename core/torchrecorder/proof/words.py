@@ -23,7 +23,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim
+    dim same size
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -47,6 +47,10 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
+_CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
+_CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
+_CLASSES["RMSNorm"] = re.compile(r"pow2 mean add (rsqrt|pow-0\.5) mul( mul)?")
+"""Classes of torch, each by the ops that another class must run to be called so."""
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
 
@@ -306,6 +310,14 @@ def _names_of_layers(graph: Graph, layers: Collection[Call], inner: Sequence[Op]
         yield from (*_path(path), cls, cls.rstrip("123d"), cls.removeprefix("Parametrized"))
         yield from () if module is None else _PARTS.split(module.extra_repr)
     yield from (path for row in layers for path in row.inputs)
+    acts: dict[int, str] = {}
+    known = {row.id for row in layers}
+    for op in (op for op in inner if not _moves(op)):
+        power = op.attrs.get("1", "") if op.name == "pow" else ""
+        for call in known.intersection(row.id for row in graph.around(op.call)):
+            acts[call] = f"{acts.get(call, '')} {op.name}{power}".strip()
+    for ran in {*acts.values()}:
+        yield from (cls for cls, ops in _CLASSES.items() if ops.fullmatch(ran))
     for op in inner:
         yield from (name for value in op.inputs for name in _path(graph.values[value].name))
         yield op.name.replace("_", "") if op.name.endswith("norm") else ""  # `BatchNorm`

@@ -113,9 +113,15 @@ class NodeKinds:
         self.graph = graph
         self.calling = {call.parent for call in graph.calls}
         self.ran: dict[int, set[str]] = {}
+        self._acts: dict[int, list[str]] = {}
+        """By call the first ops that run in it, but for those that only move data."""
         for op in graph.ops:
             is_root = op.name == "pow" and "-0.5" in op.attrs.values()
-            self.ran.setdefault(op.call, set()).add("rsqrt" if is_root else self._name(op))
+            name = "rsqrt" if is_root else self._name(op)
+            self.ran.setdefault(op.call, set()).add(name)
+            for row in graph.around(op.call) if op.kind != "pass" and name not in SHAPING else ():
+                acts = self._acts.setdefault(row.id, [])
+                acts += [name] if len(acts) < _MOST_ACTS else []
 
     def _name(self, op: Op) -> str:
         """The name of an op; of an `einsum` of data alone that of a product."""
@@ -179,7 +185,7 @@ class NodeKinds:
 
     def _layer(self, call: Call, works: _Works) -> OneLayer | None:
         module, is_leaf = self.graph.modules.get(call.module, _UNKNOWN), call.id not in works.busy
-        made = (*works.made[call.id],)
+        made, plainly = (*works.made[call.id],), self._plainly(call, module)
         is_made = bool(made) and (module.cls.startswith(_PARAMETRIZED) or is_leaf)
         if module.native and not is_made:
             return None
@@ -187,16 +193,27 @@ class NodeKinds:
         if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
             if kind == "norm" or inner.params.total == module.params.total:
-                name = _NORMS.get(op.name, "") if kind == "norm" and call.id in self.calling and inner is module else ""
                 like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
                 shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
                 sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
-                return OneLayer(kind, like, inner.extra_repr or sizes, made, name)
+                return OneLayer(kind, like, inner.extra_repr or sizes, made, plainly)
         kind = self._of_ops(call.id) if is_leaf else "op"
+        if plainly and is_leaf:
+            return OneLayer(kind, plainly, module.extra_repr, made, plainly)
         like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
         is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
         return OneLayer(kind, like, module.extra_repr, made) if is_like else None
+
+    def _plainly(self, call: Call, module: Module) -> str:
+        """The class of torch in the name of one whose calls do as that does: `SiLU` in `SiLUActivation`.
+
+        Padding is not said of any layer, but a `CausalConv1d` is named after it. A `LayerNorm2d` is over other axes.
+        """
+        cls, acts = module.cls.rpartition(".")[2], " ".join(self._acts.get(call.id, ()))
+        known = _PLAINLY.get(acts.removeprefix("pad "), "")
+        is_first = cls.startswith(known) and (not known.endswith("Norm") or call.id in self.calling)
+        return known if is_first or (cls.endswith(known) and not acts.startswith("pad ")) else ""
 
     def said(self, call: int) -> str:
         """What the layer of a call says of itself, or the one whose work it does."""
@@ -221,8 +238,13 @@ _LIKE = {
 }
 """By how the names of ops begin; all others have the settings of a linear layer, or none."""
 
-_NORMS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
-"""Classes of torch by their op, without the number of axes."""
+_PLAINLY = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "group_norm": "GroupNorm", "rms_norm": "RMSNorm"}
+_PLAINLY |= {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
+_PLAINLY |= dict.fromkeys(("pow mean add rsqrt mul", "pow mean add rsqrt mul mul"), "RMSNorm")
+_PLAINLY |= {f"conv{axes}d": f"Conv{axes}d" for axes in (1, 2, 3)}
+"""Classes of torch, of norms without the number of axes, by the ops that do their work."""
+_MOST_ACTS = 7
+"""One more than any of these has."""
 
 
 class _Works:

@@ -4,9 +4,10 @@ A tensor that several nodes read, such as the embedding of a time step, often pa
 sum, a concatenation or a layer of the user's that gets the same data by another way too, through at least one layer
 with parameters. The ways that count are spines: from each node back to the one that gave its main data, which is the
 first argument of a call, the first input of an op or of a difference, and the longest way to a sum; of a call that
-gives several tensors, the argument of the same shape, as joint attention has it. Of two chains from one tensor to a
-sum, that with fewer layers and no more parameters is a skip as well; of as many layers, none is. Spines form a tree, so
-each question costs one comparison and the whole is linear.
+gives several tensors, the argument of the same shape, as joint attention has it. From a join, or a product with a gate
+as large as the data, a sum may follow the other inputs, too. Of two chains from one tensor to a sum, that with fewer
+layers and no more parameters is a skip as well; of as many layers, none is. Spines form a tree, so each question costs
+one comparison and the whole is linear.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from torchrecorder.view.tree import CallTree, call_tree
 
 _FEATURES = 2
 """Data of fewer axes are not features, so not a skip: a scale, a number of steps, a loss of each example."""
+_MOST_WAYS = 32
+"""Inputs of joins that are looked at for one edge."""
 
 
 def with_skips(view: View) -> View:
@@ -50,19 +53,19 @@ class _Spines:
         """For each node the layers with parameters on its spine, itself included."""
         self.sizes = [0] * n
         """Likewise the numbers in their parameters."""
-        self.crossed: list[Edge | None] = [None] * n
-        """For each node the last edge of its spine that leaves a call which gives several tensors."""
+        self.joined = [-1] * n
+        """Likewise the last node of its spine that several tensors come to as its main data; -1 if there is none."""
         self.tree = call_tree(self.graph)
         for node in view.nodes:
             self.main.append(self._main(node))
-            last: Edge | None = None
             for edge in self.main[-1]:
                 if self.rank[edge.tail] + 1 > self.rank[node.id] and not self._is_taken_off(edge):
-                    self.spine[node.id], self.rank[node.id], last = edge.tail, self.rank[edge.tail] + 1, edge
-            (own, size), before = _layers(self.tree, node), last.tail if last is not None else None
-            self.layers[node.id] = own + (self.layers[before] if before is not None else 0)
-            self.sizes[node.id] = size + (self.sizes[before] if before is not None else 0)
-            self.crossed[node.id] = self._crossing(last) if last is not None else None
+                    self.spine[node.id], self.rank[node.id] = edge.tail, self.rank[edge.tail] + 1
+            (own, size), before = _layers(self.tree, node), self.spine[node.id]
+            self.layers[node.id] = own + (self.layers[before] if before >= 0 else 0)
+            self.sizes[node.id] = size + (self.sizes[before] if before >= 0 else 0)
+            is_joint = len(self._even(node)) > 1
+            self.joined[node.id] = node.id if is_joint else self.joined[before] if before >= 0 else -1
         self._number()
 
     def skips(self) -> set[Pair]:
@@ -141,17 +144,31 @@ class _Spines:
         is_difference = self._op_name(head) in ("sub", "sub_") and len(self.into[edge.head]) > 1
         return is_difference and [edge.value] == [*self.graph.ops[head.op or 0].inputs[1:]]
 
-    def _crossing(self, edge: Edge) -> Edge | None:
-        calls = self.view.nodes[edge.tail].calls
-        return edge if calls and len(self.graph.calls[calls[0]].outputs) > 1 else self.crossed[edge.tail]
-
     def _leads_past_joint(self, edge: Edge, others: Sequence[Edge]) -> bool:
-        """Whether another edge brings one of the tensors of a call that got this data in an argument of that shape."""
-        size, found = self._sizes(edge), (self._crossing(other) for other in others if other != edge)
-        ends = [it.tail for it in found if it is not None and self._sizes(it) == size and self._is_of_features(edge)]
-        ends = [end for end in ends if size not in map(self._sizes, self.main[end])]
-        given = (into for end in ends for into in self.into[end] if self._sizes(into) == size)
-        return any(self._is_above(edge.tail, into.tail, 0) for into in given)
+        """Whether another edge brings what this data has a part in by another input of something joint."""
+        size = self._sizes(edge)
+        beside = [it.tail for it in others if self._is_of_features(edge) and self._sizes(it) == size and it != edge]
+        ways = [way for it in beside for way in self._joint_ways(it, 0)]
+        for node, layers in ways:
+            if self._is_above(edge.tail, node, 0) and layers + self.layers[node] > self.layers[edge.tail]:
+                return True
+            ways += self._joint_ways(node, layers) if len(ways) < _MOST_WAYS else []
+        return False
+
+    def _joint_ways(self, node: int, layers: int) -> list[tuple[int, int]]:
+        """What comes to the last joint node above a node, each with the layers from there on."""
+        if (joint := self.joined[node]) < 0:
+            return []
+        before = self.layers[self.spine[joint]] if self.spine[joint] >= 0 else 0
+        return [(tail, layers + self.layers[node] - before) for tail in self._even(self.view.nodes[joint])]
+
+    def _even(self, node: Node) -> list[int]:
+        """What comes to a concatenation, to a call or a product in the size of what that gives."""
+        first, edges, name = _first(node), self.into[node.id], self._op_name(node).removesuffix("_")
+        values = [*self.graph.calls[first.calls[0]].outputs.values()] if first.calls else list[int]()
+        values = values if values[1:] else [*self.graph.ops[first.op or 0].outputs] if name == "mul" else []
+        shapes = [self.graph.values[value].shape for value in values]
+        return [edge.tail for edge in edges if name in JOINS or self._sizes(edge) in shapes]
 
     def _sizes(self, edge: Edge) -> tuple[int | str, ...]:
         return self.graph.values[edge.value].shape

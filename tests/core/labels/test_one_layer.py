@@ -107,6 +107,44 @@ class SiLUActivation(nn.Module):
         return nn.functional.silu(x)
 
 
+class FP32LayerNorm(nn.LayerNorm):
+    def forward(self, x: torch.Tensor) -> Any:
+        return nn.functional.layer_norm(x.float(), self.normalized_shape, self.weight, self.bias).to(x.dtype)
+
+
+class MyRMSNorm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(32))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.weight * (x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+class CenteredRMSNorm(MyRMSNorm):
+    def forward(self, x: torch.Tensor) -> Any:
+        return (1 + self.weight) * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+class Conv2dSame(nn.Conv2d):
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(nn.functional.pad(x, (0, 1, 0, 1)))
+
+
+class Conv2dStaticSamePadding(nn.Conv2d):
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__(before, after, 3)
+        self.static_padding = nn.ZeroPad2d(1)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(self.static_padding(x))
+
+
+class Conv1dCausal(nn.Conv1d):
+    def forward(self, x: torch.Tensor) -> Any:
+        return self._conv_forward(nn.functional.pad(x, (2, 0)), self.weight * 2, self.bias)
+
+
 class Symmetric(nn.Module):
     def forward(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.triu() + weight.triu(1).mT
@@ -172,7 +210,13 @@ def pruned() -> Any:
         (ScaledNorm, WORDS, "ScaledNorm", "norm"),
         (PixelNorm, WORDS, "PixelNorm", "norm"),
         (PowerNorm, WORDS, "PowerNorm", "norm"),
-        (SiLUActivation, WORDS, "SiLUActivation", "act"),
+        (SiLUActivation, WORDS, "SiLU", "act"),
+        (lambda: FP32LayerNorm(32), WORDS, "LayerNorm", "norm"),
+        (MyRMSNorm, WORDS, "RMSNorm", "norm"),
+        (CenteredRMSNorm, WORDS, "CenteredRMSNorm · 32 params", "norm"),
+        (lambda: Conv2dSame(3, 8, 3, stride=2), IMAGE, "Conv2d 3×3 /2 · 3→8", "conv"),
+        (lambda: Conv2dStaticSamePadding(3, 8), IMAGE, "Conv2d 3×3 · 3→8", "conv"),
+        (lambda: Conv1dCausal(8, 8, 3), WORDS, "Conv1dCausal 3 · 8→8", "conv"),
         (lambda: SamePad(3, 8), IMAGE, "SamePad 1×1 · 3→8", "conv"),
         (lambda: BatchNormAct2d(3, nn.Identity()), IMAGE, "BatchNorm", "norm"),
     ],
@@ -188,6 +232,24 @@ def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> No
     assert said(graph) == [("layers | Conv2d 1×1 · 3→8 · BatchNorm", "conv")]
     graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.ReLU())).eval(), IMAGE)
     assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
+
+
+class Rearrange(nn.Module):
+    """Windows of two words, whose channels are beside one another."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return x.view(len(x), -1, 2, x.shape[-1]).transpose(2, 3).flatten(2)
+
+
+def test_a_layer_that_only_gives_another_shape_has_no_node() -> None:
+    graph = record(Alone(nn.Linear(32, 16), Rearrange(), nn.Linear(32, 8)).eval(), WORDS)
+    usual, asked = (make_view(graph, DrawingOptions(collapse=paths)) for paths in ((), ("layers.1",)))
+    assert faults(usual) == faults(asked) == ()
+    named = [[Labels(view).node(node).name for node in view.nodes] for view in (usual, asked)]
+    assert [[name for name in names if name.startswith("layers")] for names in named] == [
+        ["layers.0", "layers.2"],
+        ["layers.0", "layers.1", "layers.2"],
+    ]
 
 
 class Block(nn.Module):

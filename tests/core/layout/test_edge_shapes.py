@@ -264,3 +264,20 @@ def test_a_skip_leaves_a_size_to_the_line_beside_it() -> None:
         view = make_view(capture(Added(), (torch.ones(2, 3, 8, 8),)), DrawingOptions())
     said = edge_shapes(view)
     assert [edge.skip for edge in view.edges if said.get((edge.tail, edge.head)) == "N×2×8×8"] == [False]
+
+
+class Levels(nn.Module):
+    """Scores of images of several sizes, by the same layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look, self.score = nn.Sequential(nn.Conv2d(3, 8, 1), nn.GroupNorm(2, 8), nn.ReLU()), nn.Conv2d(8, 6, 1)
+
+    def forward(self, levels: list[Tensor]) -> Tensor:
+        return torch.cat([self.score(self.look(level)).flatten(2) for level in levels], 2).cumsum(-1)
+
+
+def test_each_size_that_is_another_elsewhere_has_a_sign_of_its_own() -> None:
+    with torch.no_grad():
+        view = make_view(capture(Levels(), ([torch.zeros(2, 3, 2**i, 2**i) for i in range(6)],)), DrawingOptions())
+    assert "N×8×…×…" in edge_shapes(view).values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -369,6 +369,27 @@ def test_the_factor_by_which_an_op_changes_sizes_is_said_and_proved(
     assert Prover(view.graph, words).faults(view) == ()
     lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("by 2", "by 3")).faults(view)
     assert ["by [3.0]" in fault.words for fault in lies] == [True]
+
+
+def test_an_interpolation_that_does_nothing_is_said_and_proved() -> None:
+    class Pyramid(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = nn.Conv2d(3, 3, 2, stride=2)
+            self.fuse = nn.Conv2d(6, 3, 1)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            levels = [x.tanh(), self.down(x)]
+            return self.fuse(torch.cat([nn.functional.interpolate(level, size=(8, 8)) for level in levels], 1))
+
+    view = make_view(record(Pyramid(), torch.zeros(2, 3, 8, 8)))
+    said = [text for node in view.nodes if "interpolate" in (text := words(view)(node))]
+    assert said == ["interpolate · same size · nearest", "interpolate · by 2 · nearest"]
+
+    def lies(old: str, new: str) -> Sequence[object]:
+        return Prover(view.graph, lambda view: lambda node: words(view)(node).replace(old, new)).faults(view)
+
+    assert [len(lies("same size", "by 2")), len(lies("by 2", "same size"))] == [1, 1]
 
 
 def test_a_run_whose_first_layer_alone_differs_is_said_and_proved() -> None:

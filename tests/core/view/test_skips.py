@@ -212,6 +212,25 @@ def test_each_stream_of_a_joint_block_has_its_own() -> None:
     assert skips(net.graph(*sums)) == ["sin > add (skip)", "cos > add (skip)"]
 
 
+def test_each_of_two_streams_that_are_joined_in_the_open_has_its_own() -> None:
+    net = Net()
+    streams = [net.op("sin", net.input("x", 1, 6, 4)), net.op("cos", net.input("y", 1, 3, 4))]
+    both = net.op("cat", *streams, shape=(1, 9, 4))
+    inner = block(net, "attention", both, hidden=both)
+    parts = [net.op("getitem", inner, shape=(1, n, 4), attrs={"1": at}) for n, at in ((6, "(:, :6)"), (3, "(:, 6:)"))]
+    sums = [net.op("add", old, new) for old, new in zip(streams, parts, strict=True)]
+    assert skips(net.graph(*sums)) == ["sin > add (skip)", "cos > add (skip)"]
+
+
+def test_a_gate_that_is_as_large_as_what_it_weighs_hides_none() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 6, 4))
+    scale, gate = (net.layer(name, "Linear", net.input(name, 1, 6, 4)) for name in ("scale", "gate"))
+    scaled = net.op("mul", scale, x)
+    inner = block(net, "attention", scaled, hidden=scaled)
+    assert skips(net.graph(net.op("add", x, net.op("mul", gate, inner)))) == ["sin > add (skip)"]
+
+
 def test_another_output_of_a_layer_is_none() -> None:
     net = Net()
     x, y = joint(net, net.input("x", 1, 6, 4), net.input("y", 1, 3, 4))

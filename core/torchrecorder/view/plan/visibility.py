@@ -269,10 +269,14 @@ class Visibility:
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
             if cls == "Identity" or (cls in DROPOUTS and is_nothing):
                 return True
-        first = self.graph.ops[self.tree.first_op[call]]
-        is_handed_on = self.contract and self.options.depth != "all" and first.kind == "pass"
-        if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
-            return True
+        if self.contract and self.options.depth != "all" and call != self.root and not self.tree.children[call]:
+            ops = [self.graph.ops[op] for op in self.tree.all_ops_of(call)]
+            # a `Rearrange`, of which the lines say the sizes; torch's own are known to readers
+            is_own = module is not None and not module.native and call not in self.opened.union(self.collapsed)
+            is_own &= len(self.graph.calls[call].outputs) == 1
+            is_moving = is_own and all(op.name in SHAPING and self.handed[op.id] is not None for op in ops)
+            if is_moving or [op.kind for op in ops] == ["pass"]:
+                return True
         return all(item.is_call and states[item.id] == "gone" for item in self.tree.items[call])
 
 

@@ -7,7 +7,7 @@ single node is drawn as that node; so are lists of layers, and a layer that is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -84,6 +84,8 @@ class Interiors:
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)
             states[box] = "open" if around >= tuning.NESTED and len(run) == 1 else "box"
+        for spine in self._framed(call, {*boxes}) if boxes else ():
+            states[spine] = "box"
         draft = self._planned(call, states, boxes)
         if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
@@ -233,6 +235,19 @@ class Interiors:
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
         large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
+
+    def _framed(self, call: int, boxes: Set[int]) -> Iterator[int]:
+        """The spines beside boxes, which have one, too: else their layers look like those of what is around."""
+        for spine in (it for it in self._spines if call < it < self.tree.end[call]):
+            inside = {box for box in boxes if spine <= box < self.tree.end[spine]}
+            is_long = len(self.of(spine).nodes) > (1 if inside else tuning.SHORT_LIST)
+            if is_long and self._around(spine) in map(self._around, boxes - inside):
+                yield spine
+
+    @cached_property
+    def _spines(self) -> list[int]:
+        opened = (call for call, state in enumerate(self._states) if state == "open" and call)
+        return [call for call in opened if self._is_spine(call, ())]
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:

@@ -706,3 +706,25 @@ def test_a_layer_of_another_list_has_the_letter_of_its_class_if_words_tell_how_i
     blocks = [node for node in view.nodes if node.kind == "call" and "part" not in words(view)(node)]
     assert [(node.inset, node.differs) for node in blocks] == [("A", ())] * 3 + [("A", ("with downsample and other",))]
     assert faults(view) == ()
+
+
+def segmenter(encoder: int, decoder: int) -> Graph:
+    """An encoder whose halves and quarters a decoder joins again."""
+    net = Net("Segmenter", params=encoder + decoder)
+    x = net.input("x", 1, 8, 16, 16)
+    with net.call("encoder", "Encoder", params=encoder):
+        levels = [x := net.layer("encoder.stem", "Conv2d", x, (1, 8, 8, 8), params=encoder // 4)]
+        for i, pool in enumerate(("max_pool2d", "avg_pool2d", "lp_pool2d")):
+            x = net.op(pool, x, shape=(1, 8, 4 >> i, 4 >> i))
+            levels.append(x := net.layer(f"encoder.down{i}", "Conv2d", x, params=encoder // 4))
+    with net.call("decoder", "Decoder", params=decoder):
+        for i, level in enumerate(reversed(levels[:-1])):
+            x = net.op("interpolate", x, shape=net.shape(level))
+            x = net.op("cat", x, level, shape=(1, 16, *net.shape(level)[2:]))
+            x = net.layer(f"decoder.up{i}", "Conv2d", x, net.shape(level), params=decoder // 3)
+    return net.graph(net.layer("head", "Linear", x, params=8))
+
+
+def test_what_is_most_of_a_model_has_a_box_if_another_layer_has_one() -> None:
+    large, usual = (boxes(make_view(segmenter(*sizes))) for sizes in ((90_000, 9_000), (60_000, 30_000)))
+    assert large == usual == ["", "encoder", "decoder"]
