@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import product
 from math import prod
 
 from torchrecorder.graph import Graph, Op
@@ -26,8 +28,9 @@ _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
 _UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
-_SWITCHES = names("True False None")
-_LESS = names("dim mode p reduction")
+_SWITCHES = names("True False None 'mean' 'constant'")
+"""Values of settings that are as good as none: what they are mostly, by default."""
+_LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
@@ -37,8 +40,11 @@ _REPLACING = names("normal_ uniform_ exponential_ zero_")
 """Ops that write over their argument and do not read it."""
 NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
-
-
+_CUTS = (48, 40, 32, 24, 16, 8, 0)
+"""Characters of a text above which the variable that holds it is said instead."""
+_CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
+"""Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
+_NEVER = re.compile("(?!)")
 _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
@@ -51,6 +57,9 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     graph, ops = known.graph, node.ops
     last = _end(graph, ops) if node.op is None else node.op
     written = "" if last is None else formula(known, ops, last, limit, base)
+    is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
+    if last is not None and not is_whole:
+        written = _by_variables(known, ops, last, limit, base, _CODE if node.op is None else _NEVER)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
@@ -93,6 +102,17 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
     return "" if text == "…" else text
 
 
+def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
+    """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`."""
+    op, behind, texts = known.graph.ops[last], f" · {len(ops)} ops", [""]
+    for most, bare in product(_CUTS, (False, True)):
+        writer = _FormulaWriter(known, ops, limit - len(behind), base, bare=bare, most=most)
+        text, _ = writer.of_value(op.outputs[0], op)
+        texts += [] if "…" in text or code.search(text) else [text]
+    longest = max(texts, key=len)
+    return longest and longest + behind
+
+
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
     """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
     read = set[int]().union(*graph.outputs.values())
@@ -107,13 +127,25 @@ def _end(graph: Graph, ops: Collection[int]) -> int | None:
 
 
 class _FormulaWriter:
-    def __init__(self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False) -> None:
-        self.unsaid = _UNSAID | _LESS if bare else _UNSAID
+    def __init__(
+        self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False, most: int | None = None
+    ) -> None:
+        self.unsaid, self._most = _UNSAID | _LESS if bare else _UNSAID, most
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, int]] = {}
         """By value its text, and how strongly that holds together."""
         self._values: dict[str, int] = {}
         """By name the tensor that has it."""
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """The names that other tensors have: what is read from outside, and what the ops give."""
+        rows = [self.graph.ops[op] for op in self.ops]
+        made = {value for op in rows for value in op.outputs}
+        read = [(value, op) for op in rows for value in op.inputs if origin(self.graph, value) not in made]
+        ends = made.difference(origin(self.graph, value) for op in rows for value in op.inputs)
+        ends_of = {self.graph.variable(op) for op in rows if not ends.isdisjoint(op.outputs)}
+        return ends_of | {self.names.of(value, op, self.base) for value, op in read}
 
     def of_op(self, op: Op) -> tuple[str, int]:
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
@@ -186,6 +218,9 @@ class _FormulaWriter:
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
             text, binds = self.of_op(op)
+            is_long = self._most is not None and (len(text) > self._most or "…" in text or NAMELESS in text)
+            if is_long and len(name := self.names.own(value, reader, self.base)) > 1 and name not in self._taken:
+                return name if self._values.setdefault(name, value) == value else "…", _TIGHT
             read = {*op.outputs}.intersection(at for it in self.ops for at in self.graph.ops[it].inputs)
             return (f"{text}[{row.index}]", binds) if len(read) > 1 else (text, binds)  # `std_mean(x)[1]`
         first = origin(self.graph, value)
@@ -201,6 +236,9 @@ class _FormulaWriter:
         if is_taken and not self._is_of_seen(op):  # what a line brings
             return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
+        if is_inner and self._values.get(text) == op.inputs[0] and text == self.names.own(value, reader, self.base):
+            self._values[text] = value  # the variable has it as it was moved
+            return text, binds
         if self._is_turned(op):
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
         if kind := self._rounded_to(op):

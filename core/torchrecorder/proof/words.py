@@ -46,6 +46,8 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
+_COUNTED = re.compile(r" · (\d+) ops(?= · |$)")
+"""Behind a formula that has variables in place of what they hold, the number of all ops there."""
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
@@ -122,6 +124,9 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
+        ran = {len(own), *(len(inside.get(call, ())) for call in calls)}
+        if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
+            yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
         if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
@@ -273,6 +278,11 @@ def _wrong(
     whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
     values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
+    if _COUNTED.search(words):  # a variable has its name for what is made and read there
+        there = {at for op in acting for value in op.inputs for at in _way(graph, value)}
+        rows = [op for op in acting if not there.isdisjoint(op.outputs)]
+        values |= {graph.variable(op) for op in rows}
+        values |= {graph.variable(graph.frames[at]) for op in rows for at in frames(graph, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}

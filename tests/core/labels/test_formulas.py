@@ -387,6 +387,33 @@ def test_a_closed_layer_names_the_ops_whose_formula_cannot_be_written() -> None:
     assert "names mean, which" in wrong
 
 
+class Restore(nn.Module):
+    def forward(self, mask: Tensor, sound: Tensor) -> Any:
+        unbounded = torch.atanh((mask / 10).clamp(-0.999, 0.999)) * 20
+        louder = (unbounded.exp().abs() + 1).log().mT
+        return torch.tanh(louder * sound)
+
+
+def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
+    class Masking(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.widen, self.restore, self.out = nn.Linear(8, 8), Restore(), nn.Linear(8, 8)
+
+        def forward(self, sound: Tensor) -> Any:
+            return self.out(self.restore(self.widen(sound), sound))
+
+    view = make_view(capture(Masking().eval(), (torch.ones(8, 8),)), DrawingOptions(depth=1))
+    layout = paper(view)
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["restore"] == "Restore · tanh(log(abs(exp(unbounded)) + 1)ᵀ × sound) · 11 ops"
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "11 ops", "12 ops"))
+    assert "says another number of ops" in wrong
+    (wrong,) = faults(view, written(layout, "unbounded", "quieter"))
+    assert "names quieter, which" in wrong
+
+
 @pytest.mark.parametrize("power", [2, 3])
 def test_what_is_closed_says_its_formula(power: int) -> None:
     view = make_view(capture(Closed(power).eval(), (torch.ones(3, 4),)), DrawingOptions(depth=1))
