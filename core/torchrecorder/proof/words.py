@@ -342,7 +342,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
         if maker.call in inside:
             left = [frame for frame in frames(graph, maker) if frame not in around]
             if not left:
-                yield graph.variable(maker)
+                yield graph.variable(maker, row.index)
                 yield from names(graph, given, maker.inputs[0], reader) if maker.name == "setitem" else ()
             elif given.get(left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])
