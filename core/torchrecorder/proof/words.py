@@ -48,6 +48,8 @@ _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _COUNTED = re.compile(r" · (\d+) ops(?= · |$)")
 """Behind a formula that has variables in place of what they hold, the number of all ops there."""
+_SETTLED = frozenset(("pad", "topk", "stft"))
+"""Ops of which the numbers that are said are arguments."""
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _MASKS = frozenset(("key_padding_mask", "attn_mask"))
 _ASKING = frozenset(("bitwise_not", "logical_not", "invert", "eq", "ne", "lt", "le", "gt", "ge"))
@@ -124,6 +126,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
+        if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
+            numbered = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
+            if not numbered.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
+                yield f"“{words}” at {key} says a number that is no argument there"
         ran = {len(own), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
             yield f"“{words}” at {key} says another number of ops than run there"
