@@ -17,7 +17,18 @@ from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import CREATING, EXCHANGES, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import (
+    CREATING,
+    EXCHANGES,
+    IDEAS,
+    INDEXING,
+    JOINS,
+    PIECES,
+    SHAPED_LIKE,
+    SHAPING,
+    WEIGHTED,
+    names,
+)
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -40,6 +51,8 @@ _REPLACING = names("normal_ uniform_ exponential_ zero_")
 """Ops that write over their argument and do not read it."""
 NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
+_TELLING = (IDEAS | INDEXING) - SYMBOLS.keys() - {"getitem"}
+"""Ops that a formula hides in no variable without a word."""
 _CUTS = (48, 40, 32, 24, 16, 8, 0)
 """Characters of a text above which the variable that holds it is said instead."""
 _CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
@@ -103,14 +116,18 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
 
 
 def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
-    """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`."""
-    op, behind, texts = known.graph.ops[last], f" · {len(ops)} ops", [""]
+    """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
+
+    Behind it are those ops that are the idea of it, and not in it: `strength @ value · 5 ops: silu`.
+    """
+    op, texts = known.graph.ops[last], [""]
+    ideas = dict.fromkeys(name for at in sorted(ops) if (name := plain(known.graph.ops[at].name)) in _TELLING)
     for most, bare in product(_CUTS, (False, True)):
-        writer = _FormulaWriter(known, ops, limit - len(behind), base, bare=bare, most=most)
-        text, _ = writer.of_value(op.outputs[0], op)
-        texts += [] if "…" in text or code.search(text) else [text]
-    longest = max(texts, key=len)
-    return longest and longest + behind
+        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare, most=most).of_value(op.outputs[0], op)
+        hidden = ", ".join(name for name in ideas if f"{name}(" not in text)
+        whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
+        texts += [] if "…" in text or code.search(text) or len(whole) > limit else [whole]
+    return max(texts, key=len)
 
 
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
@@ -218,7 +235,7 @@ class _FormulaWriter:
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
             text, binds = self.of_op(op)
-            is_long = self._most is not None and (len(text) > self._most or "…" in text or NAMELESS in text)
+            is_long = self._most is not None and (len(text) > self._most or "…" in text)
             if is_long and len(name := self.names.own(value, reader, self.base)) > 1 and name not in self._taken:
                 return name if self._values.setdefault(name, value) == value else "…", _TIGHT
             read = {*op.outputs}.intersection(at for it in self.ops for at in self.graph.ops[it].inputs)
@@ -230,9 +247,10 @@ class _FormulaWriter:
             return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
-            name = name or self.names.of(value, reader, self.base) or NAMELESS
-            is_free = self._values.setdefault(name, first) == first
-            return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
+            name, whole = name or self.names.of(value, reader, self.base) or NAMELESS, self._unparted(value)
+            is_free = self._values.setdefault(name, whole) == whole
+            if is_free or op is None or op.name not in PIECES:  # else it is `x[0]`
+                return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
         if is_taken and not self._is_of_seen(op):  # what a line brings
             return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
@@ -251,6 +269,13 @@ class _FormulaWriter:
             return f"{self._held((text, binds), _TIGHT)}[{index}]", _TIGHT
         is_piece = op.name in PIECES and len(op.outputs) > 1
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
+
+    def _unparted(self, value: int) -> int:
+        """The tensor, or the part of one, that a tensor is in another shape."""
+        made = self.graph.values[value].producer
+        op = None if made is None else self.graph.ops[made]
+        is_move = op is not None and (op.name in SHAPING or op.kind == "pass" or op.name == "detach")
+        return self._unparted(op.inputs[0]) if op is not None and op.inputs and is_move else value
 
     def _seen(self, value: int, reader: Op) -> Sequence[int | str]:
         """The shape of a tensor as its text has it, which says no reshaping; empty if axes changed places."""

@@ -46,7 +46,7 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
-_COUNTED = re.compile(r" · (\d+) ops(?= · |$)")
+_COUNTED = re.compile(r" · (\d+) ops(?=: | · |$)")
 """Behind a formula that has variables in place of what they hold, the number of all ops there."""
 _SETTLED = frozenset(("pad", "topk", "stft"))
 """Ops of which the numbers that are said are arguments."""
@@ -127,9 +127,9 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
-            numbered = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
-            if not numbered.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
-                yield f"“{words}” at {key} says a number that is no argument there"
+            arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
+            if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
+                yield f"“{words}” at {key} says a number that no argument is"
         ran = {len(own), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
             yield f"“{words}” at {key} says another number of ops than run there"
@@ -293,11 +293,12 @@ def _wrong(
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}
     computed = {op.name.strip("_") for op in (*acting, *behind)}
-    heads |= {op.name.removesuffix("_") for op in inner} if "operations: " in words else set()
+    is_list = re.search(r"\bop(eration)?s: ", words) is not None
+    heads |= {op.name.removesuffix("_") for op in inner} if is_list else set()
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()
-        is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
+        is_head = not before or before.endswith(("·", ":", "/")) or (is_list and before.endswith(","))
         is_head |= is_layer or (match[3] or "(") not in "(="
         allowed = {"(": done | values | computed, "=": heads | keys if is_layer else keys}.get(match[3]) or (
             heads if is_head else values

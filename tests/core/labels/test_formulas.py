@@ -314,7 +314,7 @@ def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
     view = make_view(capture(Rotary().eval(), (torch.ones(3, 8),) * 3), DrawingOptions())
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
     assert said["turned()"] == ""
-    assert "cat(neg(first[1]), first[0]) × sin" in details(view)
+    assert "cat(neg(second), first[0]) × sin" in details(view)  # `first` is the name of a layer there
 
 
 class Tokens(nn.Module):
