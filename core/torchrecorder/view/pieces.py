@@ -468,7 +468,7 @@ class _Parts:
         if len(cuts) == 1:
             return cuts[0].words
         runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
-        if all(cut.name for cut in cuts) and len(said := ", ".join(cut.name for cut in cuts)) < _LONG:
+        if all(cut.name for cut in cuts) and len(said := ", ".join(cut.name for cut in cuts)) <= _LONG:
             return said
         if all(cut.pieces for cut in cuts):
             spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
