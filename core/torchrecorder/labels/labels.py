@@ -571,7 +571,7 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
 
 def _is_readable(formula: str) -> bool:
     """Whether it tells more than the name of its function or class; the panel has longer ones."""
-    return len(formula) <= MAX_LINE and NAMELESS not in formula
+    return len(formula.partition(" · ")[0]) <= MAX_NAME and NAMELESS not in formula
 
 
 def is_loop(box: Box) -> bool:
