@@ -122,7 +122,7 @@ def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, bas
     """
     op, texts = known.graph.ops[last], [""]
     ideas = dict.fromkeys(name for at in sorted(ops) if (name := plain(known.graph.ops[at].name)) in _TELLING)
-    for most, bare in product(_CUTS, (False, True)):
+    for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
         text, _ = _FormulaWriter(known, ops, limit, base, bare=bare, most=most).of_value(op.outputs[0], op)
         hidden = ", ".join(name for name in ideas if f"{name}(" not in text)
         whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"

@@ -130,7 +130,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
             if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
                 yield f"“{words}” at {key} says a number that no argument is"
-        ran = {len(own), *(len(inside.get(call, ())) for call in calls)}
+        ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
             yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
