@@ -496,7 +496,8 @@ class Framing(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         padded = nn.functional.pad(self.enter(x), (3, 2), mode="reflect")
-        return self.leave(padded.topk(6).values)
+        left: Tensor = self.leave(padded.topk(6).values)
+        return left
 
 
 def test_ops_say_the_settings_that_no_line_tells() -> None:
