@@ -271,16 +271,21 @@ class Graph:
     """
     assigned: Mapping[str, str] = field(default_factory=dict)
     """By `source` and `offset` of an op or Frame, `net.py:12+160`, the variable that gets its result, perhaps in
-    another shape. Graphs of earlier versions have those of ops alone."""
+    another shape, or those that get its parts, `q, k, v`. Graphs of earlier versions have the former of ops alone."""
 
     returned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By path of a module and in its result, `0`, the variable that its forward returns there, or the layer or function
     that it calls for it, or else the variable that gets it. Of one that gives several tensors, as far as its calls
     agree; none in Graphs of earlier versions."""
 
-    def variable(self, row: Op | Frame) -> str:
-        """The variable that gets the result of an op or function; empty if none does at once, or it is not known."""
-        return self.assigned.get(f"{row.source}+{row.offset}", "")
+    def variable(self, row: Op | Frame, at: int = -1) -> str:
+        """The variable that gets the result of an op or function, or an output of it that is one of several parts.
+
+        Empty if none does at once, or it is not known.
+        """
+        names = self.assigned.get(f"{row.source}+{row.offset}", "").split(", ")
+        is_each = at >= 0 and isinstance(row, Op) and len(row.outputs) == len(names)
+        return names[0] if len(names) == 1 else names[at].strip("_") if is_each else ""
 
     def part(self, module: str, path: str) -> str:
         """The name that the forward of a module has for a part of its result, `mu`, `states.0`.

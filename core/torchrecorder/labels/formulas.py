@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import product
 from math import prod
 
 from torchrecorder.graph import Graph, Op
@@ -15,7 +17,18 @@ from torchrecorder.view import Node
 from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
-from torchrecorder.view.op_families import CREATING, EXCHANGES, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.op_families import (
+    CREATING,
+    EXCHANGES,
+    IDEAS,
+    INDEXING,
+    JOINS,
+    PIECES,
+    SHAPED_LIKE,
+    SHAPING,
+    WEIGHTED,
+    names,
+)
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -26,8 +39,9 @@ _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
 _UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
-_SWITCHES = names("True False None")
-_LESS = names("dim mode p reduction")
+_SWITCHES = names("True False None 'mean' 'constant'")
+"""Values of settings that are as good as none: what they are mostly, by default."""
+_LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
@@ -37,8 +51,13 @@ _REPLACING = names("normal_ uniform_ exponential_ zero_")
 """Ops that write over their argument and do not read it."""
 NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
-
-
+_TELLING = (IDEAS | INDEXING) - SYMBOLS.keys() - {"getitem"}
+"""Ops that a formula hides in no variable without a word."""
+_CUTS = (48, 40, 32, 24, 16, 8, 0)
+"""Characters of a text above which the variable that holds it is said instead."""
+_CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
+"""Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
+_NEVER = re.compile("(?!)")
 _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
@@ -51,6 +70,9 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     graph, ops = known.graph, node.ops
     last = _end(graph, ops) if node.op is None else node.op
     written = "" if last is None else formula(known, ops, last, limit, base)
+    is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
+    if last is not None and not is_whole:
+        written = _by_variables(known, ops, last, limit, base, _CODE if node.op is None else _NEVER)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
@@ -93,6 +115,21 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
     return "" if text == "…" else text
 
 
+def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
+    """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
+
+    Behind it are those ops that are the idea of it, and not in it: `strength @ value · 5 ops: silu`.
+    """
+    op, texts = known.graph.ops[last], [""]
+    ideas = dict.fromkeys(name for at in sorted(ops) if (name := plain(known.graph.ops[at].name)) in _TELLING)
+    for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
+        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare, most=most).of_value(op.outputs[0], op)
+        hidden = ", ".join(name for name in ideas if f"{name}(" not in text)
+        whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
+        texts += [] if "…" in text or code.search(text) or len(whole) > limit else [whole]
+    return max(texts, key=len)
+
+
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
     """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
     read = set[int]().union(*graph.outputs.values())
@@ -107,13 +144,25 @@ def _end(graph: Graph, ops: Collection[int]) -> int | None:
 
 
 class _FormulaWriter:
-    def __init__(self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False) -> None:
-        self.unsaid = _UNSAID | _LESS if bare else _UNSAID
+    def __init__(
+        self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False, most: int | None = None
+    ) -> None:
+        self.unsaid, self._most = _UNSAID | _LESS if bare else _UNSAID, most
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, int]] = {}
         """By value its text, and how strongly that holds together."""
         self._values: dict[str, int] = {}
         """By name the tensor that has it."""
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """The names that other tensors have: what is read from outside, and what the ops give."""
+        rows = [self.graph.ops[op] for op in self.ops]
+        made = {value for op in rows for value in op.outputs}
+        read = [(value, op) for op in rows for value in op.inputs if origin(self.graph, value) not in made]
+        ends = made.difference(origin(self.graph, value) for op in rows for value in op.inputs)
+        ends_of = {self.graph.variable(op) for op in rows if not ends.isdisjoint(op.outputs)}
+        return ends_of | {self.names.of(value, op, self.base) for value, op in read}
 
     def of_op(self, op: Op) -> tuple[str, int]:
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
@@ -186,6 +235,9 @@ class _FormulaWriter:
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         if op is not None and op.id in self.ops and not is_move:
             text, binds = self.of_op(op)
+            is_long = self._most is not None and (len(text) > self._most or "…" in text)
+            if is_long and len(name := self.names.own(value, reader, self.base)) > 1 and name not in self._taken:
+                return name if self._values.setdefault(name, value) == value else "…", _TIGHT
             read = {*op.outputs}.intersection(at for it in self.ops for at in self.graph.ops[it].inputs)
             return (f"{text}[{row.index}]", binds) if len(read) > 1 else (text, binds)  # `std_mean(x)[1]`
         first = origin(self.graph, value)
@@ -195,12 +247,16 @@ class _FormulaWriter:
             return "…", _TIGHT
         name = "" if is_inner else self.names.own(value, reader, self.base)
         if name or op is None or not is_move:
-            name = name or self.names.of(value, reader, self.base) or NAMELESS
-            is_free = self._values.setdefault(name, first) == first
-            return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
+            name, whole = name or self.names.of(value, reader, self.base) or NAMELESS, self._unparted(value)
+            is_free = self._values.setdefault(name, whole) == whole
+            if is_free or op is None or op.name not in PIECES:  # else it is `x[0]`
+                return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
         if is_taken and not self._is_of_seen(op):  # what a line brings
             return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
+        if is_inner and self._values.get(text) == op.inputs[0] and text == self.names.own(value, reader, self.base):
+            self._values[text] = value  # the variable has it as it was moved
+            return text, binds
         if self._is_turned(op):
             return f"{self._held((text, binds), _TIGHT)}ᵀ", _TIGHT
         if kind := self._rounded_to(op):
@@ -213,6 +269,13 @@ class _FormulaWriter:
             return f"{self._held((text, binds), _TIGHT)}[{index}]", _TIGHT
         is_piece = op.name in PIECES and len(op.outputs) > 1
         return (f"{self._held((text, binds), _TIGHT)}[{row.index}]", _TIGHT) if is_piece else (text, binds)
+
+    def _unparted(self, value: int) -> int:
+        """The tensor, or the part of one, that a tensor is in another shape."""
+        made = self.graph.values[value].producer
+        op = None if made is None else self.graph.ops[made]
+        is_move = op is not None and (op.name in SHAPING or op.kind == "pass" or op.name == "detach")
+        return self._unparted(op.inputs[0]) if op is not None and op.inputs and is_move else value
 
     def _seen(self, value: int, reader: Op) -> Sequence[int | str]:
         """The shape of a tensor as its text has it, which says no reshaping; empty if axes changed places."""

@@ -44,8 +44,6 @@ from torchrecorder.view.tree import CallTree, call_tree
 MAX_DIFFERING = 112  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 _FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
-_CODE = re.compile(rf"setitem\(|(, \d+){{3}}|(?=.{{{MAX_NAME + 1}}}).*\[\d")
-"""Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -261,8 +259,7 @@ class Labels:
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
-        text = in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
-        return "" if node.op is None and _CODE.search(text) else text
+        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
 
     def _few(self, node: Node) -> str:
         """The ops of a short function or layer whose formula cannot be written: `3 operations: var_mean, sqrt`."""
@@ -628,7 +625,7 @@ def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
 
 def _is_readable(formula: str) -> bool:
     """Whether it tells more than the name of its function or class; the panel has longer ones."""
-    return len(formula) <= MAX_NAME and NAMELESS not in formula
+    return len(formula.partition(" · ")[0]) <= MAX_NAME and NAMELESS not in formula
 
 
 def is_loop(box: Box) -> bool:

@@ -26,6 +26,8 @@ _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
 _BY_NUMBER = ("pixel_shuffle", "pixel_unshuffle", "repeat_interleave")
 """Ops whose first argument is a factor."""
+_SETTINGS = {"pad": ("1", "pad", "mode"), "topk": ("1", "k"), "stft": ("1", "n_fft", "hop_length")}
+"""By op the settings that tell two of its kind apart, which no line says."""
 OVER_AXES = names(
     "repeat_interleave softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod"
 )
@@ -129,10 +131,13 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     return f"dim {', '.join(axes)}".replace("-", "−")
 
 
+def _place(op: Op) -> tuple[object, ...]:
+    return op.source, op.offset, op.name
+
+
 def _grown(graph: Graph, op: Op, is_alone: bool) -> list[str]:
     """`by 2` or `same size` of an interpolation, if all that its node or line of code does changes each size so."""
-    rows = [row for row in graph.ops if (row.source, row.offset, row.name) == (op.source, op.offset, op.name)]
-    rows = [op] if is_alone else rows
+    rows = [op] if is_alone else [row for row in graph.ops if _place(row) == _place(op)]
     pairs = [[graph.values[value].shape[2:] for value in (row.inputs[0], row.outputs[0])] for row in rows]
     sides = [(a, b) for before, after in pairs for a, b in zip(before, after, strict=False)]
     factors = {b / a if isinstance(a, int) and isinstance(b, int) and a > 1 else 0.0 for a, b in sides}
@@ -152,6 +157,10 @@ def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
         return _attention(graph, op)
     if op.name == "softmax":
         return f"{n} heads" if (n := heads(graph, op)) > 1 else ""
+    if op.name in _SETTINGS and all(row.attrs == op.attrs for row in graph.ops if _place(row) == _place(op)):
+        given = [(key, op.attrs[key].strip("()'")) for key in _SETTINGS[op.name] if key in op.attrs]
+        texts = (f"{key}={text}" if "_" in key else text for key, text in given if text != "constant")
+        return " · ".join(texts)
     if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
         equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
         return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""

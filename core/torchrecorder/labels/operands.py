@@ -216,8 +216,9 @@ class Names:
     def _variable(self, value: int, op: Op, frames: Collection[int]) -> str:
         """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""
         function = next((at for at in reversed(frames_around(self.graph, op.frame)) if at not in frames), None)
-        row = op if function is None else self.graph.frames[function]
-        return self.graph.variable(row) if function is None or self._given.get(function) == {value} else ""
+        if function is None:
+            return self.graph.variable(op, self.graph.values[value].index)
+        return self.graph.variable(self.graph.frames[function]) if self._given.get(function) == {value} else ""
 
     @cached_property
     def _given(self) -> dict[int, set[int]]:

@@ -398,6 +398,8 @@ class PartsProof:
         ops = {op for op, _ in steps}
         first = self.graph.ops[steps[0][0]]
         shape = self._shape(first.inputs[0])
+        if words.isidentifier():
+            return all(words in self._texts(step) for step in steps)
         if (every := _EVERY.fullmatch(words)) and "::" not in first.attrs.get("1", ""):
             return all(self._is_every(step, *every.groups()) for step in steps)
         if words in _HALVES and not self._is_run(steps[0]):
@@ -526,6 +528,8 @@ class PartsProof:
     def _texts(self, step: _Step) -> Iterator[str]:
         """A part as an index, in each way that it may be written."""
         op = self.graph.ops[step[0]]
+        if not self.graph.variable(op):  # one that holds them all
+            yield self.graph.variable(op, step[1])
         if op.name == "getitem":
             yield f"[{op.attrs.get('1', '').strip('()').rstrip(',')}]"
             return

@@ -46,6 +46,10 @@ _FILLED = frozenset(("eye", "ones", "ones_like", "rand", "rand_like", "randn", "
 """Ops whose names say what is in the tensor that they make."""
 _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
+_COUNTED = re.compile(r" · (\d+) ops(?=: | · |$)")
+"""Behind a formula that has variables in place of what they hold, the number of all ops there."""
+_SETTLED = frozenset(("pad", "topk", "stft"))
+"""Ops of which the numbers that are said are arguments."""
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
 _CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
@@ -126,6 +130,13 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
+        if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
+            arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
+            if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
+                yield f"“{words}” at {key} says a number that no argument is"
+        ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
+        if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
+            yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
         if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
@@ -277,15 +288,21 @@ def _wrong(
     whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
     values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
+    if _COUNTED.search(words):  # a variable has its name for what is made and read there
+        there = {at for op in acting for value in op.inputs for at in _way(graph, value)}
+        rows = [op for op in acting if not there.isdisjoint(op.outputs)]
+        values |= {graph.variable(op) for op in rows}
+        values |= {graph.variable(graph.frames[at]) for op in rows for at in frames(graph, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()
     keys = {key for op in (*acting, *behind) for key in op.attrs}
     computed = {op.name.strip("_") for op in (*acting, *behind)}
-    heads |= {op.name.removesuffix("_") for op in inner} if "operations: " in words else set()
+    is_list = re.search(r"\bop(eration)?s: ", words) is not None
+    heads |= {op.name.removesuffix("_") for op in inner} if is_list else set()
     text = _NO_WORDS.sub(" ", _LACKING.sub("", words) if drawn else words)
     for match in _TOKEN.finditer(text):
         name, before = match[1], text[: match.start()].rstrip()
-        is_head = not before or before.endswith(("·", ":", "/")) or ("operations: " in text and before.endswith(","))
+        is_head = not before or before.endswith(("·", ":", "/")) or (is_list and before.endswith(","))
         is_head |= is_layer or (match[3] or "(") not in "(="
         allowed = {"(": done | values | computed, "=": heads | keys if is_layer else keys}.get(match[3]) or (
             heads if is_head else values
@@ -344,7 +361,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
         if maker.call in inside:
             left = [frame for frame in frames(graph, maker) if frame not in around]
             if not left:
-                yield graph.variable(maker)
+                yield graph.variable(maker, row.index)
                 yield from names(graph, given, maker.inputs[0], reader) if maker.name == "setitem" else ()
             elif given.get(left[-1]) == {at}:
                 yield graph.variable(graph.frames[left[-1]])

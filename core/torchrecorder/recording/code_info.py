@@ -20,7 +20,7 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -318,12 +318,21 @@ def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterato
         start = bisect(begins, offset) - 1
         is_passed = begins[start] != offset or (offset in info.passed and steps[start].opname.startswith("CALL"))
         is_call = offset in info.entered or not is_passed
-        if steps[start].opname == "UNPACK_SEQUENCE" or not is_call:
+        if steps[start].opname == "UNPACK_SEQUENCE":  # of a tensor
+            yield from ((offset, names) for names in _unpacked(steps[start:]))
+            continue
+        is_split = (
+            bool(steps[start + 1 :]) and steps[start + 1].opname == "UNPACK_SEQUENCE" and _is_split(steps[:start])
+        )
+        if not is_call and not is_split:  # `split` is torch's own in Python
             continue
         n_methods = int(steps[start].opname == "PRECALL")  # which Python 3.11 may take for the call
-        for step in steps[start + 1 :]:
+        for at, step in enumerate(steps[start + 1 :], start + 1):
             if step.opname.startswith("STORE_FAST"):
                 yield offset, step.argval if isinstance(step.argval, str) else step.argval[0]
+                break
+            if step.opname == "UNPACK_SEQUENCE":
+                yield from ((offset, names) for names in _unpacked(steps[at:]))
                 break
             if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in SHAPING:
                 n_methods += 1
@@ -331,6 +340,26 @@ def _assigned(code: CodeType, offsets: Iterable[int], info: CodeInfo) -> Iterato
                 n_methods -= 1
             elif not step.opname.startswith(_OF_ARGUMENTS):
                 break
+
+
+def _is_split(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether what is called behind some instructions, in the same statement, is a `split` of torch's."""
+    behind = takewhile(lambda step: not step.opname.startswith(("STORE", "POP_TOP")), reversed(steps))
+    return any(step.argval == "split" for step in behind)
+
+
+def _unpacked(steps: Sequence[dis.Instruction]) -> Iterator[str]:
+    """The variables or attributes that get the parts of what is unpacked, `q, k, v`; none if any gets more or less."""
+    names = list[str]()
+    for step in steps[1:]:
+        if step.opname.startswith("STORE_FAST") or step.opname == "STORE_ATTR":
+            both = (step.argval,) if isinstance(step.argval, str) else step.argval
+            names += both if step.opname == "STORE_FAST_STORE_FAST" else both[:1]
+        elif step.opname != "LOAD_FAST":  # the object of an attribute
+            return
+        if len(names) >= steps[0].argval:
+            yield ", ".join(names[: steps[0].argval])
+            return
 
 
 _OF_ARGUMENTS = ("LOAD_FAST", "LOAD_CONST", "LOAD_ATTR", "LOAD_SMALL_INT", "LOAD_DEREF", "PRECALL", "KW_NAMES")

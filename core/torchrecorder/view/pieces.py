@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
@@ -55,6 +56,8 @@ class _Cut(NamedTuple):
     words: str
     pieces: int = 0
     """Into how many equal parts it was split; 0 if the code gives a stretch."""
+    name: str = ""
+    """The variable that gets it, `gate`, where no other tensor has that name."""
 
 
 _Part = tuple[_Cut, ...]
@@ -282,6 +285,8 @@ class _Parts:
     def _seen(self, cut: _Cut, axis: int, value: int) -> _Cut:
         """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
         behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
+        if cut.name:
+            return cut._replace(words=cut.name)
         if cut.pieces:
             return cut._replace(words=self._place(cut.of, cut.axis, cut.start, cut.pieces, value))
         if cut.axis < 0 or axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind):
@@ -352,18 +357,32 @@ class _Parts:
             return None
         if op.name == "getitem":
             return _stretch(source, op.attrs.get("1", ""), whole)
-        n, at = len(op.outputs), op.outputs.index(value)
+        n, at, name = len(op.outputs), op.outputs.index(value), self._name(op, value)
         shapes = [*map(self._shape, op.outputs)]
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
         if len(taken) < len(whole):
             axis = int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(whole)
         if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
-            return _Cut(source, axis, at, at + 1, "", n)
+            return _Cut(source, axis, at, at + 1, "", n, name)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
         words = _bracket(axis, whole, start, stop)
         self._places[words] = f"part {at + 1} of {n}"
-        return _Cut(source, axis, start, stop, words)
+        return _Cut(source, axis, start, stop, words, name=name)
+
+    def _name(self, op: Op, value: int) -> str:
+        """The variable that gets a piece, if nothing else in its call has the name, and they do not merely count.
+
+        `x1` and `x2` do, and so do `a` and `b`, but not `q`, `k` and `v`.
+        """
+        names = [self._graph.variable(op, at) for at in range(len(op.outputs))]
+        name, around = names[op.outputs.index(value)], self._graph.around(op.call)
+        others = {path.rpartition(".")[2] for row in around for path in row.inputs}
+        rows = (row for row in self._graph.ops if row.call == op.call and row.source != op.source)
+        others.update(self._graph.variable(row, at) for row in rows for at in range(-1, len(row.outputs)))
+        is_number = len({text.rstrip("0123456789") for text in names}) == 1 or "".join(names) in ascii_lowercase
+        is_taken = is_number or name in others or name in self._graph.inputs
+        return "" if is_taken or self._graph.variable(op) else name  # which holds them all
 
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]
@@ -409,7 +428,8 @@ class _Parts:
         if not is_few or starts == sorted(starts):
             return ""
         numbers = ", ".join(str(start + 1) for start in starts)
-        return f"{numbers} of {cuts[0].pieces}" if cuts[0].pieces else ", ".join(cut.words for cut in cuts)
+        is_of = cuts[0].pieces and not all(cut.name for cut in cuts)
+        return f"{numbers} of {cuts[0].pieces}" if is_of else ", ".join(cut.words for cut in cuts)
 
     def _are_pairs(self, op: Op, origin: int) -> bool:
         """Whether both sides of an op are one tensor with axes at other places."""
@@ -454,6 +474,8 @@ class _Parts:
         if len(cuts) == 1:
             return cuts[0].words
         runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
+        if all(cut.name for cut in cuts) and len(said := ", ".join(cut.name for cut in cuts)) <= _LONG:
+            return said
         if all(cut.pieces for cut in cuts):
             spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
             return f"{', '.join(spans)} of {cuts[0].pieces}"

@@ -314,7 +314,7 @@ def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
     view = make_view(capture(Rotary().eval(), (torch.ones(3, 8),) * 3), DrawingOptions())
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
     assert said["turned()"] == ""
-    assert "cat(neg(first[1]), first[0]) × sin" in details(view)
+    assert "cat(neg(second), first[0]) × sin" in details(view)  # `first` is the name of a layer there
 
 
 class Tokens(nn.Module):
@@ -385,6 +385,33 @@ def test_a_closed_layer_names_the_ops_whose_formula_cannot_be_written() -> None:
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "stack, sum", "stack, mean"))
     assert "names mean, which" in wrong
+
+
+class Restore(nn.Module):
+    def forward(self, mask: Tensor, sound: Tensor) -> Any:
+        unbounded = torch.atanh((mask / 10).clamp(-0.999, 0.999)) * 20
+        louder = (unbounded.exp().abs() + 1).log().mT
+        return torch.tanh(louder * sound)
+
+
+def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
+    class Masking(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.widen, self.restore, self.out = nn.Linear(8, 8), Restore(), nn.Linear(8, 8)
+
+        def forward(self, sound: Tensor) -> Any:
+            return self.out(self.restore(self.widen(sound), sound))
+
+    view = make_view(capture(Masking().eval(), (torch.ones(8, 8),)), DrawingOptions(depth=1))
+    layout = paper(view)
+    said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
+    assert said["restore"] == "Restore · tanh(log(abs(exp(unbounded)) + 1)ᵀ × sound) · 11 ops"
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "11 ops", "12 ops"))
+    assert "says another number of ops" in wrong
+    (wrong,) = faults(view, written(layout, "unbounded", "quieter"))
+    assert "names quieter, which" in wrong
 
 
 @pytest.mark.parametrize("power", [2, 3])

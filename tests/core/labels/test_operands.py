@@ -489,6 +489,28 @@ def test_an_op_over_axes_says_them_unless_it_is_the_last(name: str, axis: str, w
     assert op_label(Names(graph), graph.ops[0]).name == words
 
 
+class Framing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.leave = nn.Linear(8, 8), nn.Linear(6, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        padded = nn.functional.pad(self.enter(x), (3, 2), mode="reflect")
+        left: Tensor = self.leave(padded.topk(6).values)
+        return left
+
+
+def test_ops_say_the_settings_that_no_line_tells() -> None:
+    view = make_view(record(Framing().eval(), torch.ones(2, 8)), DrawingOptions())
+    layout = paper(view)
+    said = [label[:2] for label in map(Labels(view).node, view.nodes)]
+    assert ("pad", "3, 2 · reflect") in said
+    assert ("topk", "6") in said
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "3, 2", "3, 4"))
+    assert "says a number that no argument is" in wrong
+
+
 @pytest.mark.parametrize(("before", "words"), [(4, "by 2 · nearest"), (1, "nearest"), (8, "nearest"), (5, "nearest")])
 def test_an_interpolation_to_a_size_says_its_factor(before: int, words: str) -> None:
     net = Net("Growing")

@@ -250,10 +250,10 @@ def pieces_exchanged(view: View) -> View | None:
 
 
 def piece_of_other_size(view: View) -> View | None:
-    """One of four parts for one of two, and a stretch that ends one later."""
+    """One of more parts for one of two, or for one with a name, and a stretch that ends one later."""
     edge = _middle(edge for edge in view.edges if edge.part)
     other = {"1st half": "1 of 4", "2nd half": "2 of 4", "[:, 1:]": "[:, 2:]", "[:, :1]": "[:, :2]"}
-    return _with_edge(view, edge, edge and replace(edge, part=other.get(edge.part, "1st half")))
+    return _with_edge(view, edge, edge and replace(edge, part=other.get(edge.part, "1 of 9")))
 
 
 def piece_claimed(view: View) -> View | None:

@@ -236,8 +236,9 @@ def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
         ("searched", "2…4 of 4", "1…3 of 4"),
         ("searched", "2…4 of 4", "2…4 of 5"),
         ("rolled", "", "[:, :7]"),
-        ("frames", "[:, :1]", "1st half"),
-        ("frames", "[:, :1]", "1 of 2"),
+        ("frames", "first", "1st half"),
+        ("frames", "first", "1 of 2"),
+        ("frames", "first", "others"),
     ],
 )
 def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) -> None:

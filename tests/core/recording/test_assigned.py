@@ -63,6 +63,26 @@ def test_the_variable_that_gets_what_a_function_returns() -> None:
     assert [graph.variable(frame) for frame in graph.frames] == ["third", ""]
 
 
+class Parting(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        shift, scale = x.chunk(2, -1)
+        self.mean, self.spread = torch.split(x, 2, 1)
+        first, _, third = x.reshape(3, -1)
+        (inner, other), last = x.chunk(2), x[0]
+        parts = (shift, scale, self.mean, self.spread, first, third, inner, other, last)
+        return torch.stack([part.sum() for part in parts])
+
+
+def test_the_variables_that_get_the_parts_of_a_tensor() -> None:
+    graph = capture(Parting().eval(), (torch.ones(6, 4),))
+    named = {op.name: [graph.variable(op, at) for at in range(len(op.outputs))] for op in reversed(graph.ops)}
+    assert named["chunk"] == ["shift", "scale"]
+    assert named["split"] == ["mean", "spread"]
+    assert named["unbind"] == ["first", "", "third"]
+    assert [graph.variable(op, 0) for op in graph.ops if op.name in ("chunk", "reshape")] == ["shift", "", ""]
+    assert {graph.variable(op) for op in graph.ops} == {""}
+
+
 class Packing(nn.Module):
     def forward(self, x: Tensor, n: Tensor) -> Tensor:
         packed_batch = pack_padded_sequence(x, n, batch_first=True)

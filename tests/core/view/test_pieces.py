@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from tests.core.proof.part_nets import PARTS
 from tests.core.view.seeing import name
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
-from torchrecorder.recording.run import capture
+from torchrecorder.recording import run
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view, pieces
 from torchrecorder.view.plan.visibility import Visibility
@@ -57,6 +58,11 @@ SAID = {
 }
 
 
+def capture(*given: Any) -> Graph:
+    """A Graph in which no part has a name, so that its place is said."""
+    return replace(run.capture(*given), assigned={})
+
+
 @cache
 def recorded(net: str) -> Graph:
     model, args, kwargs = next(entry for entry in PARTS if entry.name == net).load()
@@ -78,6 +84,27 @@ def test_an_edge_says_which_part_it_carries(net: str) -> None:
     view = make_view(recorded(net), DrawingOptions())
     assert said(view) == SAID[net]
     assert faults(view) == ()
+
+
+NAMED = {
+    "gated": SAID["gated"],  # `u` and `v` count
+    "modulated": {f"ada > mul: {part}" for part in ("shift, scale", "gate", "shift2, scale2", "gate2")},
+    "latent": {"encoder > decoder: mean"},
+    "heads": {"qkv > q_norm: q", "qkv > k_norm: k", "qkv > scaled_dot_product_attention: v"},
+}
+
+
+@pytest.mark.parametrize("net", NAMED)
+def test_a_part_is_called_by_the_variable_that_gets_it(net: str) -> None:
+    model, args, kwargs = next(entry for entry in PARTS if entry.name == net).load()
+    view = make_view(run.capture(model, args, kwargs), DrawingOptions())
+    assert said(view) == NAMED[net]
+    assert faults(view) == ()
+    (edge, *_) = (edge for edge in view.edges if edge.part)
+    others = {part.partition(": ")[2] for part in NAMED[net]} - {edge.part} or {"spread"}
+    for other in others:
+        edges = tuple(replace(one, part=other) if one is edge else one for one in view.edges)
+        assert faults(replace(view, edges=edges))
 
 
 @pytest.mark.parametrize("net", SAID)
