@@ -41,6 +41,8 @@ _STATES = {
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
 }
 """What recurrent layers of torch return."""
+_ROW = re.compile(r"([\w.]+\.)(\d+)–(\d+)")
+"""Entries of a list that follow each other."""
 _EACH = "one each"
 _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 """The sign of an op between its two sides."""
@@ -262,7 +264,7 @@ class PartsProof:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
                 order = self._arguments_in_order(head)
                 row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
-                return words in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
+                return _ROW.sub(_listed, words) in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)
@@ -537,6 +539,10 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _listed(row: re.Match[str]) -> str:
+    return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
 
 
 def _largest(paths: Collection[_Path]) -> list[_Path]:

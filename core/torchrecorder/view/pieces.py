@@ -35,6 +35,8 @@ _NAMED = 1_000_003
 _LOOSE = ("param", "buffer", "const")
 _LONG = 24
 """Characters of an argument from which on its name has no room beside a node; the inset has it."""
+_LONG_NAMES = 40
+"""Characters of several outputs from which on a line says how many they are."""
 _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
@@ -73,7 +75,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges()
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge) for edge in edges}
-    several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
+    several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word or "–" in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
@@ -192,7 +194,7 @@ class _Parts:
         return {name for name, at in origins if at in tail.values or self._tail(at) in (tail.id, *tail.links)}
 
     def output(self, edge: Edge) -> str:
-        """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.
+        """Name of what an edge brings of a layer: `h`, `output 1` if not the first, `cos, sin`, `x.0–3`, or `2 outputs`.
 
         Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
@@ -218,8 +220,10 @@ class _Parts:
             at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
             order = [first.get(at, at) for at, _ in map(self._traced, at_head)]
             placed = sorted(read.intersection(known), key=[*order, *known].index)
-            said = ", ".join(known[origin] for origin in placed)
-            is_long = len(said) > _LONG or any(name[:1].isdigit() for name in said.split(", "))
+            names = [known[origin] for origin in placed]
+            said = ", ".join(names)
+            said = said if len(said) <= _LONG else ", ".join(_in_rows(names))
+            is_long = len(said) > _LONG_NAMES or any(name[:1].isdigit() for name in names)
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
@@ -495,6 +499,17 @@ def _counted(numbers: Sequence[int]) -> str:
         return str(first) if len({*numbers}) == 1 else ""
     times = f"{abs(step)}t" if abs(step) > 1 else "t"
     return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
+
+
+def _in_rows(names: Iterable[str]) -> list[str]:
+    """Entries of a list that follow each other as one name: `x.0–2` of `x.0, x.1, x.2`."""
+    rows: list[tuple[str, list[str]]] = []
+    for name in names:
+        head, _, entry = name.rpartition(".")
+        if not (head and rows and rows[-1][0] == head and entry == str(int(rows[-1][1][-1]) + 1)):
+            rows.append((head if entry.isdigit() else "", []))
+        rows[-1][1].append(entry if rows[-1][0] else name)
+    return [f"{head}.{of[0]}–{of[-1]}" if len(of) > 1 else f"{head}.{of[0]}" if head else of[0] for head, of in rows]
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
