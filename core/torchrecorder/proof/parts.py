@@ -44,6 +44,7 @@ _STATES = {
 _ROW = re.compile(r"([\w.]+\.)(\d+)–(\d+)")
 """Entries of a list that follow each other."""
 _EACH = "one each"
+_BEGINNING = "first step"
 _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 """The sign of an op between its two sides."""
 _SIGNS = SIGNS | COMPARISONS
@@ -138,6 +139,8 @@ class PartsProof:
         if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
             yield Fault("flow", f"{name} brings {'all' if are_pairs else 'no'} pairs of entries", calls)
         words = "" if words == _PAIRS else words
+        if words == _BEGINNING and self._is_carried(head.id):
+            words = "" if tensors and all(self._begins(tail.id, head, it, "loop") for it in tensors) else words
         if not is_end and (words == _EACH if not are_each else not words):
             yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
         words = "" if are_each and (words == _EACH or head.repeat == 1) else words
@@ -173,10 +176,10 @@ class PartsProof:
     def _is_carried(self, head: int) -> bool:
         return any(edge.back and edge.head == head for edge in self.view.edges)
 
-    def _begins(self, tail: int, head: Node, tensor: int) -> bool:
-        """Whether only the first turn of a row of layers, which the tail is not in, reads a tensor."""
+    def _begins(self, tail: int, head: Node, tensor: int, repetition: str = "series") -> bool:
+        """Whether only the first turn of a row of layers, or of a loop, which the tail is not in, reads a tensor."""
         outer = [*boxes_around(self.view.boxes, self.view.nodes[tail].box)]
-        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == "series"]
+        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == repetition]
         return any(it.repeat > 1 and {dict(at).get(it.id) for at in self._read[tensor][head.id]} == {0} for it in rows)
 
     def _are_pairs(self, head: Node, tensor: int) -> bool:

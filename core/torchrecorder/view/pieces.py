@@ -41,6 +41,8 @@ _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
+_BEGINNING = "first step"
+"""Words for what the first turn of a loop alone reads, in the place of what the turn before gives to the others."""
 _STATE = "state"
 """Words for what a recurrent layer of torch begins with, beside its input."""
 
@@ -78,6 +80,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word or "–" in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
+    said |= {edge: _BEGINNING for edge in edges if parts.only_begins(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -186,6 +189,20 @@ class _Parts:
         head = self._view.nodes[edge.head]
         is_recurrent = bool(head.calls) and self._visible.tree.cls(head.calls[0]).startswith("torch.nn.modules.rnn.")
         return is_recurrent and self._arguments(edge) == {"hx"}
+
+    def only_begins(self, edge: Edge) -> bool:
+        """Whether an edge leads into a loop whose later turns read what the turn before gave, and not what it brings."""
+        is_carried = any(back.back and back.head == edge.head for back in self._view.edges)
+        if edge.back or not is_carried or edge.value in self._visible.facts.aside:
+            return False
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        around = [*boxes_around(self._view.boxes, tail.box)]
+        inside = [box for box in boxes_around(self._view.boxes, head.box) if box not in around]
+        own = {*self._visible.facts.ops_of(head)}
+        others = (at for op in own for at in self._alike(op, head) if at not in own)
+        again = {self._traced(value)[0] for at in others for value in self._graph.ops[at].inputs}
+        is_read = any(at in tail.values or self._tail(at) in (tail.id, *tail.links) for at in again)
+        return any(box.repetition == "loop" for box in inside) and bool(again) and not is_read
 
     def _arguments(self, edge: Edge) -> set[str]:
         """The arguments of the layer at the head of an edge that come from its tail."""
