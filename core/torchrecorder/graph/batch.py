@@ -51,7 +51,7 @@ def lost(graph: Graph) -> set[int]:
     return {value for value in values if graph.values[value].shape}
 
 
-def _counts(graph: Graph, values: Iterable[int]) -> set[int]:
+def _counts(graph: Graph, values: Iterable[int]) -> set[int | str]:
     return {shape[0] for value in values if (shape := graph.values[value].shape)}
 
 

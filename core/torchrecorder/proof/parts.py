@@ -165,8 +165,8 @@ class PartsProof:
         kinds = {"param", "buffer", "const", "input"}
         from_outside = [by_turn for at, by_turn in self._read.items() if self.graph.values[at].kind in kinds]
         again = {head for of in from_outside for head, turns in of.items() if any(n for at in turns for _, n in at)}
-        for whole, node in ((whole, part) for whole in self.view.nodes for part in (whole, *whole.parts)):
-            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, whole.box))
+        for around, node in ((whole.box, part) for whole in self.view.nodes for part in (whole, *whole.parts)):
+            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, around))
             if node.kind in ("param", "buffer") and is_inside and node.values:
                 readers = self._read.get(node.values[0], {})
                 if readers and again.isdisjoint(readers) and all(self._is_carried(head) for head in readers):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from math import prod
 from typing import NamedTuple
 
@@ -191,7 +192,7 @@ class _Parts:
         return is_recurrent and self._arguments(edge) == {"hx"}
 
     def only_begins(self, edge: Edge) -> bool:
-        """Whether an edge leads into a loop whose later turns read what the turn before gave, and not what it brings."""
+        """Whether an edge leads into a loop whose first turn alone reads it: others read what the turn before gave."""
         is_carried = any(back.back and back.head == edge.head for back in self._view.edges)
         if edge.back or not is_carried or edge.value in self._visible.facts.aside:
             return False
@@ -211,7 +212,7 @@ class _Parts:
         return {name for name, at in origins if at in tail.values or self._tail(at) in (tail.id, *tail.links)}
 
     def output(self, edge: Edge) -> str:
-        """Name of what an edge brings of a layer: `h`, `output 1` if not the first, `cos, sin`, `x.0–3`, or `2 outputs`.
+        """Name of what an edge brings of a layer: `h`, `output 1` if not the first, `cos, x.0–3`, or `2 outputs`.
 
         Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
@@ -237,10 +238,10 @@ class _Parts:
             at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
             order = [first.get(at, at) for at, _ in map(self._traced, at_head)]
             placed = sorted(read.intersection(known), key=[*order, *known].index)
-            names = [known[origin] for origin in placed]
-            said = ", ".join(names)
-            said = said if len(said) <= _LONG else ", ".join(_in_rows(names))
-            is_long = len(said) > _LONG_NAMES or any(name[:1].isdigit() for name in names)
+            words = [known[origin] for origin in placed]
+            said = ", ".join(words)
+            said = said if len(said) <= _LONG else ", ".join(_in_rows(words))
+            is_long = len(said) > _LONG_NAMES or any(name[:1].isdigit() for name in words)
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
@@ -518,15 +519,13 @@ def _counted(numbers: Sequence[int]) -> str:
     return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
-def _in_rows(names: Iterable[str]) -> list[str]:
+def _in_rows(names: Iterable[str]) -> Iterator[str]:
     """Entries of a list that follow each other as one name: `x.0–2` of `x.0, x.1, x.2`."""
-    rows: list[tuple[str, list[str]]] = []
-    for name in names:
-        head, _, entry = name.rpartition(".")
-        if not (head and rows and rows[-1][0] == head and entry == str(int(rows[-1][1][-1]) + 1)):
-            rows.append((head if entry.isdigit() else "", []))
-        rows[-1][1].append(entry if rows[-1][0] else name)
-    return [f"{head}.{of[0]}–{of[-1]}" if len(of) > 1 else f"{head}.{of[0]}" if head else of[0] for head, of in rows]
+    paths = [(name, *name.rpartition(".")) for name in names]
+    rows = groupby(enumerate(paths), lambda at: (at[1][1], int(at[1][3]) - at[0] if at[1][3].isdigit() else at[0]))
+    for _, row in rows:
+        (first, *_), *rest = (path for _, path in row)
+        yield f"{first}–{rest[-1][-1]}" if rest else first
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
