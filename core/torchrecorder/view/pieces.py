@@ -194,8 +194,9 @@ class _Parts:
     def only_begins(self, edge: Edge) -> bool:
         """Whether an edge leads into a loop whose first turn alone reads it: others read what the turn before gave."""
         is_carried = any(back.back and back.head == edge.head for back in self._view.edges)
-        is_data = edge.head in self._taken.get(self._traced(edge.value)[0], ())  # and not its shape alone
-        if edge.back or not (is_carried and is_data) or edge.value in self._visible.facts.aside:
+        head_op = self._view.nodes[edge.head].op
+        is_like = head_op is not None and self._graph.ops[head_op].name in SHAPED_LIKE  # it reads a shape alone
+        if edge.back or not is_carried or is_like or edge.value in self._visible.facts.aside:
             return False
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
         around = [*boxes_around(self._view.boxes, tail.box)]
