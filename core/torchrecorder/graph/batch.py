@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, TensorMeta
@@ -38,15 +38,21 @@ _STATES = ("zeros", "new_zeros", "zeros_like", "full", "new_full", "new_empty", 
 def lost(graph: Graph) -> set[int]:
     """The values of which it is not known whether they follow the batch: made of some that do, or of a first state.
 
-    Of a thing that is stacked with itself there may be as many as examples.
+    Of a thing that is stacked with itself there may be as many as examples; and where an op alone makes as many of
+    something as there are examples, the code may have counted them.
     """
-    batch, values = graph.batch, set[int]()
+    batch, size, values = graph.batch, batch_size(graph), set[int]()
     for op in graph.ops if batch else ():
         is_first = op.attrs.get("dim", op.attrs.get("1", "0")) == "0"
         is_open = op.name in _STATES or (op.name == "stack" and is_first and len({*op.inputs}) == 1)
+        is_open |= size != 1 and size in _counts(graph, op.outputs) - _counts(graph, op.inputs)
         if is_open or any(value in batch or value in values for value in op.inputs):
             values.update(value for value in op.outputs if value not in batch)
     return {value for value in values if graph.values[value].shape}
+
+
+def _counts(graph: Graph, values: Iterable[int]) -> set[int | str]:
+    return {shape[0] for value in values if (shape := graph.values[value].shape)}
 
 
 def known(graph: Graph) -> Callable[[int], TensorMeta | None]:

@@ -250,12 +250,15 @@ class _Lines:
             self.said.add((line.ends, part))
         is_name = any(word in names for names in _beginnings(node))
         if before:  # the only one in all of the picture, perhaps with a shape behind it
-            is_name = (self._named(word, key) or self._named(word.rpartition("·")[0], key)) == [key]
+            named = (self._named(name, key, before) for name in (word, word.rpartition("·")[0]))
+            is_name = next(filter(None, named), []) == [key]
         return is_name and self.named.setdefault((_letter(key), word), key) == key
 
-    def _named(self, word: str, key: str) -> list[str]:
-        """The nodes, where such a one is, whose name a word on a tag may be."""
-        return [other for other, names in self.names if _letter(other) == _letter(key) and word in names]
+    def _named(self, word: str, key: str, before: str) -> list[str]:
+        """The nodes, where such a one is, whose name a word on a tag may be: they get lines, or lines leave them."""
+        ends = {pair[before == "to "] for pair in self.edges}
+        there = (names for names in self.names if names[0] in ends and _letter(names[0]) == _letter(key))
+        return [other for other, names in there if word in names]
 
     def _reached(self, line: int, point: _Point) -> float | None:
         """Distance along a line at which a point lies on it; None if it does not."""

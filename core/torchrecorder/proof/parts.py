@@ -41,7 +41,10 @@ _STATES = {
     **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
 }
 """What recurrent layers of torch return."""
+_ROW = re.compile(r"([\w.]+\.)(\d+)–(\d+)")
+"""Entries of a list that follow each other."""
 _EACH = "one each"
+_BEGINNING = "first step"
 _SIGN = re.compile(" [+−×÷@=≠<≤>≥] ")
 """The sign of an op between its two sides."""
 _SIGNS = SIGNS | COMPARISONS
@@ -136,6 +139,8 @@ class PartsProof:
         if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
             yield Fault("flow", f"{name} brings {'all' if are_pairs else 'no'} pairs of entries", calls)
         words = "" if words == _PAIRS else words
+        if words == _BEGINNING and self._is_carried(head.id):
+            words = "" if tensors and all(self._begins(tail.id, head, it, "loop") for it in tensors) else words
         if not is_end and (words == _EACH if not are_each else not words):
             yield Fault("flow", f"{name} brings {'' if are_each else 'not '}one to each turn", calls)
         words = "" if are_each and (words == _EACH or head.repeat == 1) else words
@@ -160,8 +165,8 @@ class PartsProof:
         kinds = {"param", "buffer", "const", "input"}
         from_outside = [by_turn for at, by_turn in self._read.items() if self.graph.values[at].kind in kinds]
         again = {head for of in from_outside for head, turns in of.items() if any(n for at in turns for _, n in at)}
-        for node in self.view.nodes:
-            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, node.box))
+        for around, node in ((whole.box, part) for whole in self.view.nodes for part in (whole, *whole.parts)):
+            is_inside = any(box.repetition == "loop" for box in boxes_around(self.view.boxes, around))
             if node.kind in ("param", "buffer") and is_inside and node.values:
                 readers = self._read.get(node.values[0], {})
                 if readers and again.isdisjoint(readers) and all(self._is_carried(head) for head in readers):
@@ -171,10 +176,10 @@ class PartsProof:
     def _is_carried(self, head: int) -> bool:
         return any(edge.back and edge.head == head for edge in self.view.edges)
 
-    def _begins(self, tail: int, head: Node, tensor: int) -> bool:
-        """Whether only the first turn of a row of layers, which the tail is not in, reads a tensor."""
+    def _begins(self, tail: int, head: Node, tensor: int, repetition: str = "series") -> bool:
+        """Whether only the first turn of a row of layers, or of a loop, which the tail is not in, reads a tensor."""
         outer = [*boxes_around(self.view.boxes, self.view.nodes[tail].box)]
-        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == "series"]
+        rows = [it for it in boxes_around(self.view.boxes, head.box) if it not in outer and it.repetition == repetition]
         return any(it.repeat > 1 and {dict(at).get(it.id) for at in self._read[tensor][head.id]} == {0} for it in rows)
 
     def _are_pairs(self, head: Node, tensor: int) -> bool:
@@ -262,7 +267,7 @@ class PartsProof:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
                 order = self._arguments_in_order(head)
                 row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
-                return words in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
+                return _ROW.sub(_listed, words) in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
             states = _STATES.get(module.cls, ()) if module is not None else ()
             for i, (path, value) in enumerate(outputs.items()):
                 said = self.graph.part(self.graph.calls[call].module, path)
@@ -541,6 +546,10 @@ class PartsProof:
         ends = [0, *accumulate(sizes)][step[1] : step[1] + 2]
         text = f"{ends[0] or ''}:{ends[1] if ends[1] != shape[axis] else ''}"
         yield from (f"[{':, ' * axis}{text}]", f"[..., {text}]")
+
+
+def _listed(row: re.Match[str]) -> str:
+    return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
 
 
 def _largest(paths: Collection[_Path]) -> list[_Path]:

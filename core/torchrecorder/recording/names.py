@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
+from numbers import Integral, Real
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import NamedTuple
 
@@ -207,4 +208,6 @@ def _text(arg: object) -> str:
         return str(arg)
     if arg is Ellipsis:
         return "..."
+    if isinstance(arg, Real):  # of numpy, mostly
+        return repr(int(arg) if isinstance(arg, Integral) else float(arg))
     return "tensor" if issubclass(kind, Tensor) else kind.__name__

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from math import prod
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -36,10 +37,14 @@ _NAMED = 1_000_003
 _LOOSE = ("param", "buffer", "const")
 _LONG = 24
 """Characters of an argument from which on its name has no room beside a node; the inset has it."""
+_LONG_NAMES = 40
+"""Characters of several outputs from which on a line says how many they are."""
 _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
 _RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
 """Outputs of torch's layers by class, as their documentation calls them."""
+_BEGINNING = "first step"
+"""Words for what the first turn of a loop alone reads, in the place of what the turn before gives to the others."""
 _STATE = "state"
 """Words for what a recurrent layer of torch begins with, beside its input."""
 
@@ -76,9 +81,10 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     edges = parts.edges()
     arguments = {edge: word for edge in edges if (word := parts.argument(edge))}
     outputs = {edge: parts.output(edge) for edge in edges}
-    several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word}
+    several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word or "–" in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
+    said |= {edge: _BEGINNING for edge in edges if parts.only_begins(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
@@ -190,6 +196,22 @@ class _Parts:
         is_recurrent = bool(head.calls) and self._visible.tree.cls(head.calls[0]).startswith("torch.nn.modules.rnn.")
         return is_recurrent and self._arguments(edge) == {"hx"}
 
+    def only_begins(self, edge: Edge) -> bool:
+        """Whether an edge leads into a loop whose first turn alone reads it: others read what the turn before gave."""
+        is_carried = any(back.back and back.head == edge.head for back in self._view.edges)
+        head_op = self._view.nodes[edge.head].op
+        is_like = head_op is not None and self._graph.ops[head_op].name in SHAPED_LIKE  # it reads a shape alone
+        if edge.back or not is_carried or is_like or edge.value in self._visible.facts.aside:
+            return False
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        around = [*boxes_around(self._view.boxes, tail.box)]
+        inside = [box for box in boxes_around(self._view.boxes, head.box) if box not in around]
+        own = {*self._visible.facts.ops_of(head)}
+        others = (at for op in own for at in self._alike(op, head) if at not in own)
+        again = {self._traced(value)[0] for at in others for value in self._graph.ops[at].inputs}
+        is_read = any(at in tail.values or self._tail(at) in (tail.id, *tail.links) for at in again)
+        return any(box.repetition == "loop" for box in inside) and bool(again) and not is_read
+
     def _arguments(self, edge: Edge) -> set[str]:
         """The arguments of the layer at the head of an edge that come from its tail."""
         tail, inputs = self._view.nodes[edge.tail], self._graph.calls[self._view.nodes[edge.head].calls[0]].inputs
@@ -197,7 +219,7 @@ class _Parts:
         return {name for name, at in origins if at in tail.values or self._tail(at) in (tail.id, *tail.links)}
 
     def output(self, edge: Edge) -> str:
-        """Name of what an edge brings of a layer: `h`, `loss`, `output 1` if not the first, `cos, sin`, or `2 outputs`.
+        """Name of what an edge brings of a layer: `h`, `output 1` if not the first, `cos, x.0–3`, or `2 outputs`.
 
         Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
@@ -223,8 +245,10 @@ class _Parts:
             at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
             order = [first.get(at, at) for at, _ in map(self._traced, at_head)]
             placed = sorted(read.intersection(known), key=[*order, *known].index)
-            said = ", ".join(known[origin] for origin in placed)
-            is_long = len(said) > _LONG or any(name[:1].isdigit() for name in said.split(", "))
+            words = [known[origin] for origin in placed]
+            said = ", ".join(words)
+            said = said if len(said) <= _LONG else ", ".join(_in_rows(words))
+            is_long = len(said) > _LONG_NAMES or any(name[:1].isdigit() for name in words)
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
         carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
@@ -523,6 +547,15 @@ def _counted(numbers: Sequence[int]) -> str:
         return str(first) if len({*numbers}) == 1 else ""
     times = f"{abs(step)}t" if abs(step) > 1 else "t"
     return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
+
+
+def _in_rows(names: Iterable[str]) -> Iterator[str]:
+    """Entries of a list that follow each other as one name: `x.0–2` of `x.0, x.1, x.2`."""
+    paths = [(name, *name.rpartition(".")) for name in names]
+    rows = groupby(enumerate(paths), lambda at: (at[1][1], int(at[1][3]) - at[0] if at[1][3].isdigit() else at[0]))
+    for _, row in rows:
+        (first, *_), *rest = (path for _, path in row)
+        yield f"{first}–{rest[-1][-1]}" if rest else first
 
 
 def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:

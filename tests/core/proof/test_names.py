@@ -352,6 +352,34 @@ def test_a_line_that_brings_several_outputs_says_which(kind: Any) -> None:
     assert any("does not carry scale" in fault.words for fault in unproved(wrong))
 
 
+class Pyramid(nn.Module):
+    """A layer that gives a list of tensors and one more."""
+
+    def forward(self, x: Tensor) -> Any:
+        features = [x.cumsum(1), x.exp(), x.sigmoid()]
+        return features, x.tanh()
+
+
+class Merging(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels, self.head = Pyramid(), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        features, last = self.levels(x)
+        return self.head(torch.stack([*features, last]).sum(0))
+
+
+def test_a_line_that_brings_entries_of_a_list_says_which() -> None:
+    """It said `4 outputs`."""
+    view = make_view(record(Merging(), TOKENS), DrawingOptions(depth=1))
+    (said,) = (edge.part for edge in view.edges if edge.part)
+    assert said == "features.0–2, last"
+    assert faults(view, paper(view)) == ()
+    wrong = replace(view, edges=tuple(replace(edge, part=edge.part.replace("–2", "–1")) for edge in view.edges))
+    assert unproved(wrong)
+
+
 class Distances(nn.Module):
     """A layer that puts what it makes beside what it got, as potentials of atoms do."""
 

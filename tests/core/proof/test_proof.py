@@ -281,6 +281,16 @@ def test_what_only_begins_a_loop_stands_outside_of_it() -> None:
     assert faults(view) == ()
     nodes = tuple(replace(node, box=loop.id) if node is paper else node for node in view.nodes)
     assert any("only begins with it" in fault.words for fault in faults(replace(view, nodes=nodes)))
+    assert {edge.part for edge in view.edges if edge.tail == paper.id} == {"first step"}
+    given = next(node.id for node in view.nodes if node.kind == "input")  # each step reads it
+    edges = tuple(replace(edge, part="first step") if edge.tail == given else edge for edge in view.edges)
+    assert any("does not carry first step" in fault.words for fault in faults(replace(view, edges=edges)))
+    heads = {edge.head for edge in view.edges if edge.tail == paper.id}
+    nodes = tuple(
+        replace(node, values=()) if node is paper else replace(node, parts=(node, paper)) if node.id in heads else node
+        for node in view.nodes
+    )
+    assert any("only begins with it" in fault.words for fault in faults(replace(view, nodes=nodes)))  # `+ paper`
 
 
 class Giving(nn.Module):

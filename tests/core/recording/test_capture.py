@@ -10,6 +10,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -193,6 +194,16 @@ def test_arguments_that_are_no_tensors_are_attributes() -> None:
     assert getitem.attrs == {"1": "(:, 1:3)"}
     assert to.attrs == {"1": "torch.float64"}
     assert total.attrs == {"dim": "(0, 1)", "keepdim": "True"}
+
+
+def test_numbers_of_numpy_are_attributes() -> None:
+    """`x * np.sqrt(512)` said no more than `float64`."""
+
+    def body(self: Any, x: Any) -> Any:
+        return x[: np.int64(2)] * np.float64(2.5)
+
+    getitem, mul = record(Net(body), X).ops
+    assert (getitem.attrs["1"], mul.attrs["1"]) == (":2", "2.5")
 
 
 def test_flags_and_integers_are_told_apart() -> None:

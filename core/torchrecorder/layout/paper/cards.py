@@ -177,10 +177,12 @@ class Cards:
             names[node] = name if node in ends else name.removeprefix("… ")  # `15 more steps`
         alike = {name: [node for node, other in names.items() if other == name] for name in names.values()}
         taken = Counter(names.values())
-        # a reader looks for the other end of a line in all of the picture
-        others = [self._label(node).name for node in self._view.nodes if node.id not in names]
-        for name in alike:
-            taken[name] += others.count(name)
+        # a reader looks for the other end of a line in all of the picture, where lines leave, or where they arrive
+        far = [end for of in ends.values() for end in of]
+        sought = {(names[end.other], end.is_tail) for end in far} | {(names[node], False) for node in self._panels.hubs}
+        for end, is_head in {(end, i > 0) for edge in self._view.edges for i, end in enumerate((edge.tail, edge.head))}:
+            name = self._label(self._view.nodes[end]).name
+            taken[name] += end not in names and (name, is_head) in sought
         numbers = {node: f" #{i}" for name, own in alike.items() if taken[name] > 1 for i, node in enumerate(own, 1)}
         return {node: (name, numbers.get(node, "")) for node, name in names.items()}
 

@@ -204,6 +204,8 @@ def _name_in_readers(draft: Draft) -> None:
         if not (is_table or is_made) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
+        if node.box != reader.box and any(head == reader.id for _, head in draft.backs):
+            continue  # it stands outside of a loop that only begins with it
         name = draft.graph.ops[reader.op].name if reader.kind == "op" and reader.op is not None else ""
         # a part of a table, such as the positions up to the length of a text
         if plain(name) in ("getitem", "narrow") and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
