@@ -202,7 +202,9 @@ class Interiors:
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         is_body = self.share([call]) >= tuning.BODY * self.share([self._around(call)])
         is_open_list = len(nodes) <= tuning.SHORT_LIST or self.share([call]) > tuning.LARGE_LIST or is_body
-        return "open" if (is_open_list if is_chain else self._is_spine(call, nodes)) else "node"
+        if is_chain or not self._is_spine(call, nodes):
+            return "open" if is_chain and is_open_list else "node"
+        return "box" if self._is_part(call, nodes) else "open"
 
     def _is_wrapper(self, call: int) -> bool:
         """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
@@ -233,6 +235,11 @@ class Interiors:
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
         large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
+
+    def _is_part(self, call: int, nodes: tuple[Node, ...]) -> bool:
+        """Whether a call is one of several parts of what is around it, as a decoder beside its encoder and head."""
+        beside = [other for other in self.tree.children[self._around(call)] if other != call and self.tree.n_ops[other]]
+        return len(nodes) > tuning.SHORT_LIST and len(beside) > 1
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:
