@@ -238,8 +238,9 @@ class Interiors:
 
     def _is_part(self, call: int, nodes: tuple[Node, ...]) -> bool:
         """Whether a call is one of several parts of what is around it, as a decoder beside its encoder and head."""
+        is_entry = self.graph.calls[call].module.rpartition(".")[2].isdigit()
         beside = [other for other in self.tree.children[self._around(call)] if other != call and self.tree.n_ops[other]]
-        return len(nodes) > tuning.SHORT_LIST and len(beside) > 1
+        return len(nodes) > tuning.SHORT_LIST and len(beside) > 1 and not is_entry
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:
