@@ -192,7 +192,8 @@ class NodeKinds:
         op = works.of(call.id)
         if op is not None and (is_made or is_leaf or works.is_padded[call.id]):
             inner, kind = self.graph.modules.get(self.graph.calls[op.call].module, module), op_kind(op.name)
-            if kind == "norm" or inner.params.total == module.params.total:
+            is_more = works.is_scaled[call.id] and not is_leaf  # as embeddings are that add places
+            if kind == "norm" or (inner.params.total == module.params.total and not is_more):
                 like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
                 shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
                 sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
@@ -263,6 +264,8 @@ class _Works:
         """The calls in which a layer does something."""
         self.is_padded = [False] * len(graph.calls)
         """Whether more is done than to move data."""
+        self.is_scaled = [False] * len(graph.calls)
+        """Whether data are multiplied or added to besides."""
         self.made: list[dict[str, None]] = [{} for _ in graph.calls]
         """By call how weights in it are made: `weight_norm`, and names of classes of users."""
         for op in graph.ops:
@@ -273,6 +276,7 @@ class _Works:
                 self.ops[call.parent] = (self.ops[call.parent] + self.ops[call.id])[:2]
                 self.is_more[call.parent] |= self.is_more[call.id]
                 self.is_padded[call.parent] |= self.is_padded[call.id]
+                self.is_scaled[call.parent] |= self.is_scaled[call.id]
                 self.made[call.parent] |= self.made[call.id]
 
     def of(self, call: int) -> Op | None:
@@ -290,6 +294,7 @@ class _Works:
             for value in op.outputs:
                 self._origin[value] = data[0]
             self.is_padded[op.call] |= name not in SHAPING | PIECES and op.kind != "pass"
+            self.is_scaled[op.call] |= name in _SCALES
         elif data:
             self.is_more[op.call] = True
 

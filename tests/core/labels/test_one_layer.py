@@ -78,6 +78,16 @@ class Positions(CausalConv1d):
         return super().forward(x) + self.table
 
 
+class Places(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, 32)
+        self.register_buffer("places", torch.zeros(8, 32))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.table(x) * 32**0.5 + self.get_buffer("places")
+
+
 class Hyper(CausalConv1d):
     def forward(self, x: torch.Tensor) -> Any:
         return nn.functional.conv1d(nn.functional.pad(x, (self.room, 0)), self.conv.weight * x.mean())
@@ -250,6 +260,13 @@ def test_a_layer_that_only_gives_another_shape_has_no_node() -> None:
         ["layers.0", "layers.2"],
         ["layers.0", "layers.1", "layers.2"],
     ]
+
+
+def test_embeddings_that_scale_and_add_places_say_so() -> None:
+    graph = record(Alone(Places()).eval(), torch.zeros(1, 8, dtype=torch.long))
+    view = make_view(graph)
+    words = [" ".join(filter(None, Labels(view).node(node)[:2])) for node in view.nodes]
+    assert words[1:4] == ["layers.0.table Embedding 20×32", "× √32", "+ layers.0.places"]
 
 
 class Block(nn.Module):

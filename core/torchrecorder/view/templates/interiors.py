@@ -7,7 +7,7 @@ single node is drawn as that node; so are lists of layers, and a layer that is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -84,8 +84,6 @@ class Interiors:
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)
             states[box] = "open" if around >= tuning.NESTED and len(run) == 1 else "box"
-        for spine in self._framed(call, {*boxes}) if boxes else ():
-            states[spine] = "box"
         draft = self._planned(call, states, boxes)
         if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
@@ -204,7 +202,9 @@ class Interiors:
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         is_body = self.share([call]) >= tuning.BODY * self.share([self._around(call)])
         is_open_list = len(nodes) <= tuning.SHORT_LIST or self.share([call]) > tuning.LARGE_LIST or is_body
-        return "open" if (is_open_list if is_chain else self._is_spine(call, nodes)) else "node"
+        if is_chain or not self._is_spine(call, nodes):
+            return "open" if is_chain and is_open_list else "node"
+        return "box" if self._is_part(call, nodes) else "open"
 
     def _is_wrapper(self, call: int) -> bool:
         """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
@@ -236,18 +236,11 @@ class Interiors:
         large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
 
-    def _framed(self, call: int, boxes: Set[int]) -> Iterator[int]:
-        """The spines beside boxes, which have one, too: else their layers look like those of what is around."""
-        for spine in (it for it in self._spines if call < it < self.tree.end[call]):
-            inside = {box for box in boxes if spine <= box < self.tree.end[spine]}
-            is_long = len(self.of(spine).nodes) > (1 if inside else tuning.SHORT_LIST)
-            if is_long and self._around(spine) in map(self._around, boxes - inside):
-                yield spine
-
-    @cached_property
-    def _spines(self) -> list[int]:
-        opened = (call for call, state in enumerate(self._states) if state == "open" and call)
-        return [call for call in opened if self._is_spine(call, ())]
+    def _is_part(self, call: int, nodes: tuple[Node, ...]) -> bool:
+        """Whether a call is one of several parts of what is around it, as a decoder beside its encoder and head."""
+        is_entry = self.graph.calls[call].module.rpartition(".")[2].isdigit()
+        beside = [other for other in self.tree.children[self._around(call)] if other != call and self.tree.n_ops[other]]
+        return len(nodes) > tuning.SHORT_LIST and len(beside) > 1 and not is_entry
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:

@@ -616,6 +616,19 @@ def test_a_stack_in_two_layers_that_do_little_else_is_opened() -> None:
     assert faults(view) == ()
 
 
+@pytest.mark.parametrize(("beside", "frames"), [(("stem", "head"), ["decoder"]), (("stem",), []), ((), [])])
+def test_what_is_most_of_a_model_is_framed_beside_other_parts(beside: Sequence[str], frames: Sequence[str]) -> None:
+    net = Net(params=10_000)
+    x = net.layer("stem", "Linear", net.input("x", 1, 8), params=10) if "stem" in beside else net.input("x", 1, 8)
+    with net.call("decoder", "Decoder", params=9_000):
+        for name in ("norm", "up", "mid", "down"):
+            x = net.op("add", net.layer(f"decoder.{name}", "Linear", x, params=2_000), x)
+    x = net.layer("head", "Linear", x, params=80) if "head" in beside else x
+    view = make_view(net.graph(x))
+    assert boxes(view)[1:] == frames
+    assert faults(view) == ()
+
+
 def rows_of_three(cls: str) -> View:
     """Blocks of three layers in a row, of which the middle one is another, at two places."""
     net = Net(params=3000)
