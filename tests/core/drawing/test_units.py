@@ -28,7 +28,7 @@ def test_counts_have_three_digits(number: int, text: str) -> None:
 
 def test_parameters() -> None:
     assert parameters(1) == "1 param"
-    assert parameters(12_704, each=True) == "12.7 k params each"
+    assert parameters(12_704) == "12.7 k params"
 
 
 def test_shapes() -> None:
