@@ -84,7 +84,7 @@ def edges_with_parts(view: View, visible: Visibility, alike: _Alike) -> tuple[Ed
     several = {edge for edge, word in outputs.items() if word[:1].isdigit() or ", " in word or "–" in word}
     said = {edge: word for edge, word in outputs.items() if edge in several or word == _UNRETURNED}
     said |= {edge: _STATE for edge in edges if parts.is_state(edge)}
-    said |= {edge: _BEGINNING for edge in edges if parts.only_begins(edge)}
+    said |= {edge: _BEGINNING for edge in edges if edge not in said and parts.only_begins(edge)}
     said |= _apart(outputs, [edge.tail for edge in outputs]) | _apart(arguments, [edge.head for edge in arguments])
     is_silent = {edge for edge in edges if edge.part or edge.back or said.get(edge) == view.nodes[edge.tail].name}
     return tuple(edge if edge in is_silent else replace(edge, part=said.get(edge, "")) for edge in edges)
