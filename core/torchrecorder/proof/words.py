@@ -291,7 +291,7 @@ def _wrong(
     if _COUNTED.search(words):  # a variable has its name for what is made and read there
         there = {at for op in acting for value in op.inputs for at in _way(graph, value)}
         rows = [op for op in acting if not there.isdisjoint(op.outputs)]
-        values |= {graph.variable(op) for op in rows}
+        values |= {graph.variable(op, i) for op in rows for i, value in enumerate(op.outputs) if value in there}
         values |= {graph.variable(graph.frames[at]) for op in rows for at in frames(graph, op)}
     heads = values | done | {graph.variable(op) for op in own}
     heads |= {thing.name.strip("_"), thing.inset} if isinstance(thing, Node) else set()

@@ -316,13 +316,16 @@ class _Differences:
                 yield value
 
     def _elsewhere(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[tuple[int, ...]]:
-        """A value and those that it was moved from, each with those at its place that have other shapes."""
-        graph, row = self.graph, self.graph.values[value]
+        """A value and those that it was moved from, each with those at its place that have other shapes.
+
+        Also those of which not the same axes are known to follow the batch: their sizes are written in another way.
+        """
+        graph, row, axes = self.graph, self.graph.values[value], self.graph.batch.get(value)
         made = None if row.producer is None else graph.ops[row.producer]
         by_ops = [] if made is None else [graph.ops[op].outputs for op in alike(made.id)]
         given = (outputs[row.index] for outputs in by_ops if row.index < len(outputs))
         there = dict.fromkeys((*given, *self._read(value, readers, alike)))
-        if others := [it for it in there if graph.values[it].shape != row.shape]:
+        if others := [it for it in there if (graph.values[it].shape, graph.batch.get(it)) != (row.shape, axes)]:
             yield value, *others
         if made is not None and by_ops and made.inputs and (made.kind == "pass" or plain(made.name) in _MOVING):
             yield from self._elsewhere(made.inputs[0], (made.id,), alike)
