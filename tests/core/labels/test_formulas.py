@@ -394,6 +394,24 @@ class Restore(nn.Module):
         return torch.tanh(louder * sound)
 
 
+class Frames(nn.Module):
+    def forward(self, sound: Tensor) -> Any:
+        frames = nn.functional.pad(sound, (8, 8)).unfold(1, 16, 4).exp().log1p()
+        deviation, mean = torch.std_mean(frames, dim=-1, keepdim=True)
+        return (frames - mean) / deviation.clamp(min=1e-8)
+
+
+def test_variables_of_several_outputs_are_told_apart() -> None:
+    net = nn.Sequential(Frames(), nn.Flatten(0, 1), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 4))
+    view = make_view(capture(net, (torch.ones(2, 64),)))
+    said = [label.line for label in map(Labels(view).node, view.nodes) if label.name == "div"]
+    assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−08) · 6 ops"]
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, "− mean", "− median"))
+    assert "names median, which" in wrong
+
+
 def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
     class Masking(nn.Module):
         def __init__(self) -> None:

@@ -24,6 +24,7 @@ from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Figure, Layout, Line
 from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Edge, Inset, View, Views, make_view
@@ -546,3 +547,37 @@ def test_an_attention_within_and_one_to_others_give_the_same_by_their_last_ops()
     layout = paper(view)
     assert "N×…×8" in {line.word for line in layout.lines if line.ends[0].startswith("A")}
     assert not faults(view, layout)
+
+
+class Imagined(nn.Module):
+    """Steps from actions that nobody gives, then from those that the step before chose, ten of two examples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step, self.look = Step(), nn.Conv2d(4, 6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state = self.look(x.repeat_interleave(5, 0))
+        actions = torch.arange(len(state)) % 5
+        for _ in range(3):
+            state = self.step(state, actions).cumsum(-1)
+            actions = state.mean((2, 3)).argmax(-1)
+        return state
+
+
+class Step(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.action, self.mix = nn.Embedding(6, 6), nn.Conv2d(6, 6, 1)
+
+    def forward(self, state: Tensor, actions: Tensor) -> Tensor:
+        out: Tensor = self.mix(state.tanh() + self.action(actions)[..., None, None])
+        return out
+
+
+def test_a_size_has_no_letter_where_one_call_is_not_known_to_follow_the_batch() -> None:
+    with torch.no_grad():
+        graph = capture(Imagined(), torch.zeros(2, 4, 8, 8))
+    view = ProvedViews(Views(graph)).view()
+    assert view.weakened == ()
+    assert faults(view, paper(view)) == ()
