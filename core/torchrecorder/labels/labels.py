@@ -241,9 +241,8 @@ class Labels:
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
-        is_one = kind == "norm" and is_known and name[-1].isdigit()  # `layernorm2`
-        if is_one or (not is_known and _letters(line) == _letters(name.rpartition(".")[2])):  # `embeddings.LayerNorm`
-            return Label(clean(name, MAX_NAME))
+        if (kind == "norm" and is_known) or _letters(line) == _letters(name.rpartition(".")[2]) != _letters(name):
+            return Label(clean(name, MAX_NAME))  # `layer_norm2`, `embeddings.LayerNorm`
         if node.inset and (not name or _NO_NAME.fullmatch(name)):
             is_listed = name and node.box is not None and not self.view.boxes[node.box].around
             entry = f"{self._path(node.box).rpartition('.')[2]}.{name}".lstrip(".")  # `body.4–6`
