@@ -16,12 +16,13 @@ from torchrecorder.view import Edge, Node, View
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import PIECES, SHAPING
+from torchrecorder.view.op_families import JOINS, PIECES, SHAPING
 from torchrecorder.view.tree import call_tree
 
 _MOVING = SHAPING | PIECES | {"getitem", "select", "narrow"}
 
 _BETWEEN = re.compile(r"(, | → )")  # shapes on one line
+_NAMES = re.compile(r"[\w.–]+(, [\w.–]+)+")  # of several outputs
 _FEW = 2  # shapes at most that a line of several tensors says: a third has no room beside it
 _LONG_NAMES = 40  # characters of arguments from which on a line does not say which part each is
 
@@ -96,12 +97,15 @@ class _Carried:
         """
         given, read = self.ends(edge)
         values = () if given is None else (given, *self._besides(edge, given))
+        if names := edge.part.split(", ") if _NAMES.fullmatch(edge.part) else []:
+            values = self._in_order(edge, values)
         several = [*dict.fromkeys(_shape(self._view, value, show) for value in values)]
         is_doubtful = len(several) > _FEW or (
             len(several) > 1 and not all(text.strip("0123456789") for text in several)
         )
+        is_doubtful |= bool(names) and len(several) > 1 and len(names) != len(several)  # which is whose?
         # of several outputs those of a last turn are not known here
-        is_doubtful |= len(values) == 1 and bool(re.match(r"\d+ outputs$|\w+, ", edge.part))
+        is_doubtful |= len(values) == 1 and (bool(names) or edge.part.endswith(" outputs"))
         if given is None or is_doubtful or self._is_written(given) or not self.lost.isdisjoint((*values, read)):
             return [], "", False
         if len(several) > 1:
@@ -121,6 +125,15 @@ class _Carried:
             return [arriving], "", False
         is_written = head.kind == "function" and not is_function and not is_reshaped  # a formula has its `kᵀ`
         return several, "" if is_written or sizes[0] == sizes[1] else arriving, is_reshaped
+
+    def _in_order(self, edge: Edge, values: Collection[int]) -> tuple[int, ...]:
+        """Values in the order of the names on their line: of the arguments of its head, or of what its tail gives."""
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        calls = self._graph.calls
+        got = calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
+        order = [self.ends(replace(edge, value=it))[0] for it in got]
+        order += (it for call in tail.calls for it in calls[call].outputs.values())
+        return (*sorted(values, key=lambda it: order.index(it) if it in order else len(order)),)
 
     def _is_written(self, value: int) -> bool:
         """Whether it was written into a part of something, which a recording has by the shape of the part."""
@@ -190,7 +203,10 @@ class _Carried:
             op = self._graph.ops[producer]
             name = plain(op.name)
             if not op.inputs or not (name in _MOVING or op.kind == "pass"):  # a later turn of what is drawn once
-                return edge.value if is_whole else None, edge.value
+                own = [self._graph.values[it].producer in made for it in op.inputs]
+                is_joined = name in JOINS and any(own) and not all(own)  # with what comes on other lines
+                is_joined |= bool(tail.values) and self._n_elements(tail.values[0]) != self._n_elements(edge.value)
+                return edge.value if is_whole and not is_joined else None, edge.value
             is_whole &= name in SHAPING or op.kind == "pass"
             value = op.inputs[0]
         return value, edge.value

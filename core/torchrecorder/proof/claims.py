@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.facts import JOINS
 from torchrecorder.proof.parts import beyond_span
 from torchrecorder.view.model import boxes_around
 
@@ -155,6 +156,10 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         if what and "…" in said[0]:  # each way may have other sizes there
             one_by_one = (_least_wrong(view, [(edge, [way])], of_first) for edge, of in shown for way in of)
             what = max(one_by_one, key=len, default=what)
+        if not what and not all(_is_of_names(view, edge, texts[::2]) for edge, _ in shown if "→" not in said[0]):
+            what = "what it names, in that order"
+        if not what and any(_is_of_join(coverage, edge, texts[0]) for edge, _ in shown):
+            what = "what was not yet joined with others"
         if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
             what = "what it carries elsewhere"
         if what:
@@ -272,6 +277,38 @@ def _is_of_index(view: View, way: Sequence[int], part: str, said: str) -> bool:
         for text in (_shape(view, way[-1]), said.rpartition(" → ")[2])
     )
     return not part.startswith("[") or "," in said or given == last
+
+
+def _is_of_names(view: View, edge: Edge, texts: Sequence[str]) -> bool:
+    """Whether several shapes are those of the outputs of a layer that a line names, one each in their order."""
+    shapes: dict[str, set[str]] = {}
+    for row in (view.graph.calls[call] for call in view.nodes[edge.tail].calls):
+        for path, value in row.outputs.items():
+            for name in (path, view.graph.part(row.module, path)):
+                shapes.setdefault(name, set()).add(_shape(view, value))
+    named = [shapes.get(name, set()) for name in edge.part.split(", ")]
+    if len(texts) < 2 or len(named) < 2 or not any(named):
+        return True
+    return len(texts) == len(named) and all(any(map(_like(it), own)) for it, own in zip(texts, named, strict=True))
+
+
+def _is_of_join(coverage: Coverage, edge: Edge, said: str) -> bool:
+    """Whether a shape is that of a join which is not drawn, and not of what its tail brings to it."""
+    view, value, behind = coverage.view, edge.value, set[str]()
+    while (made := view.graph.values[value].producer) is not None and made not in coverage.nodes:
+        op, behind = view.graph.ops[made], behind | {_shape(view, value)}
+        if value in view.nodes[edge.tail].values or not op.inputs:
+            return False
+        if op.name in JOINS and len({*op.inputs}) > 1:
+            own = (it for it in op.inputs if _gives(coverage, edge.tail, it))
+            return said in behind - {_shape(view, it) for it in own}
+        value = op.inputs[0]
+    return False
+
+
+def _gives(coverage: Coverage, tail: int, value: int) -> bool:
+    made = coverage.graph.values[value].producer
+    return value in coverage.view.nodes[tail].values or tail in coverage.nodes.get(-1 if made is None else made, ())
 
 
 def _shape(view: View, value: int) -> str:

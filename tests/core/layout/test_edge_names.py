@@ -203,3 +203,71 @@ def test_the_word_at_a_line_is_of_the_edge_that_it_is_drawn_for() -> None:
         tail, head = map(int, line.ends)
         assert line.word in ("", said.get((tail, head), ""))
     assert proof.faults(view, placed) == ()
+
+
+class Parted(nn.Module):
+    """A layer that joins two tensors, and gives them back in the other order than it made them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, text: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
+        near = self.first(text).relu()
+        far = self.second(image).relu()
+        return far, near
+
+
+class Joined(nn.Module):
+    """A layer whose join reads both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parted, self.last = Parted(), nn.Linear(8, 3)
+
+    def forward(self, text: Tensor, image: Tensor) -> Tensor:
+        far, near = self.parted(text, image)
+        return self.last(torch.cat([near, far], dim=1))  # type: ignore[no-any-return]
+
+
+def test_sizes_stand_in_the_order_of_the_names_on_their_line() -> None:
+    with torch.no_grad():
+        graph = capture(Joined(), (torch.zeros(2, 3, 8), torch.zeros(2, 5, 8)))
+    view = make_view(graph, DrawingOptions(collapse=("parted",)))
+    (edge,) = [edge for edge in view.edges if ", " in edge.part]
+    assert edge.part == "far, near"
+    assert edge_shapes(view)[edge.tail, edge.head] == "N×5×8, N×3×8"
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None
+    assert not proof.faults(view, placed)
+    turned = [it._replace(word=it.word.replace("N×5×8, N×3×8", "N×3×8, N×5×8")) for it in placed.lines]
+    assert turned != placed.lines
+    (said,) = proof.faults(view, replace(placed, lines=turned))
+    assert said.endswith("is not the shape of what it names, in that order")
+
+
+def test_a_line_does_not_say_the_size_of_what_its_tensor_was_joined_to() -> None:
+    class Padded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.text = nn.Linear(8, 6)
+
+        def forward(self, x: Tensor, mask: Tensor, other: Tensor) -> Tensor:
+            unseen = torch.cat([mask, other], dim=-1) == 0
+            return self.text(x).masked_fill(unseen[..., None], -1.0).sin()  # type: ignore[no-any-return]
+
+    with torch.no_grad():
+        graph = capture(Padded(), (torch.zeros(2, 7, 8), *(torch.ones(2, n, dtype=torch.int64) for n in (3, 4))))
+    view = make_view(graph)
+    lines = [edge for edge in view.edges if view.nodes[edge.tail].name in ("mask", "other")]
+    assert len(lines) == 2
+    said = edge_shapes(view)
+    assert not any((edge.tail, edge.head) in said for edge in lines)
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None
+    ends = f"{lines[0].tail}", f"{lines[0].head}"
+    wrong = [it._replace(word="N×7×1") if it.ends == ends else it for it in placed.lines]
+    (text,) = proof.faults(view, replace(placed, lines=wrong))
+    assert text.endswith("is not the shape of what was not yet joined with others")

@@ -18,7 +18,7 @@ from torchrecorder.view.draft import Draft, Pair
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import INDEXING, LOSSES, SHAPED_LIKE
+from torchrecorder.view.op_families import INDEXING, JOINS, LOSSES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified.columns import merge_asked, merge_columns
 from torchrecorder.view.simplified.merged import (
@@ -140,9 +140,15 @@ class _Asides:
         tails = self.draft.tails[node.id]
         if self._is_blank(tail) and not all(map(self._is_blank, tails)):
             return False
-        if self._is_aside(node.id) or all(map(self._is_aside, tails)):
+        if self._is_aside(node.id) or all(map(self._is_aside, tails)) or self._joins(tail):
             return True
         return not self._used_in(node).isdisjoint((tails[tail], *self.nodes[tail].values))
+
+    def _joins(self, node: int) -> bool:
+        """Whether it makes one thing of several inputs, which without it would lead on as if apart."""
+        op = self.nodes[node].op
+        is_join = self.nodes[node].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
+        return is_join and len(self._inputs.intersection(self._tails[node])) > 1
 
     def _behind(self, tail: int, value: int, ends: Collection[int]) -> set[int]:
         """The nearest of some nodes that a value depends on, of the node which gives it and those before."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net, residual_block
 from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder import capture
 from torchrecorder.drawing.styler import styler_input
 from torchrecorder.graph import Graph, TensorMeta
 from torchrecorder.graph.model import Failure, Frame
 from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.proof import faults
-from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.request.requests import USUAL, DrawingOptions
 from torchrecorder.view import View, make_view
 
 
@@ -138,6 +142,26 @@ def test_what_only_positions_need_is_a_note_and_a_mask_of_an_input_a_line() -> N
     without = replace(view, nodes=nodes, edges=rest, aside=(mask,))
     assert [fault.words for fault in faults(without)] == ["mask is read and not drawn"]
     assert "eq" in shown(make_view(net.graph(y), DrawingOptions(depth="all")))
+
+
+def test_a_join_of_masks_is_drawn() -> None:
+    """Two lines read as if each mask were used for itself."""
+
+    class Padded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.text, self.padding = nn.Linear(8, 6), nn.Parameter(torch.zeros(7, 6))
+
+        def forward(self, x: Tensor, mask: Tensor, other: Tensor) -> Tensor:
+            joined = torch.cat([mask, other], dim=-1)[..., None]
+            return torch.where(joined, self.text(x), self.padding).sin()
+
+    masks = [torch.ones(2, n, dtype=torch.bool) for n in (3, 4)]
+    with torch.no_grad():
+        view = make_view(capture(Padded(), (torch.zeros(2, 7, 8), *masks)))
+    assert {"input:mask > cat", "input:other > cat", "cat > where"} <= {*edges(view)}
+    assert edge_shapes(view, USUAL)[shown(view).index("cat"), shown(view).index("where")] == "N×7"
+    assert faults(view) == ()
 
 
 def meta(dtype: str, shape: tuple[int, ...]) -> TensorMeta:
