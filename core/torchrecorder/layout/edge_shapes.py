@@ -181,8 +181,10 @@ class _Carried:
 
     def ends(self, edge: Edge) -> tuple[int | None, int]:
         """The value that the tail gives, if it is known, and the one that the head reads: perhaps a part of it."""
-        value, is_whole = edge.value, True
-        tail = self._view.nodes[edge.tail]
+        value = entering = edge.value
+        is_whole = True
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        own = self._made_by(head) if head.kind == "function" and head.op is None else ()
         made = self._made_by(self._view.nodes[tail.links[0]] if tail.links else tail)
         while (producer := self._graph.values[value].producer) is not None and producer not in made:
             if value in tail.values:  # what an inside is entered with, which may be a part of something outside
@@ -190,9 +192,10 @@ class _Carried:
             op = self._graph.ops[producer]
             name = plain(op.name)
             if not op.inputs or not (name in _MOVING or op.kind == "pass"):  # a later turn of what is drawn once
-                return edge.value if is_whole else None, edge.value
+                return entering if is_whole else None, edge.value
             is_whole &= name in SHAPING or op.kind == "pass"
             value = op.inputs[0]
+            entering = value if producer in own else entering  # as the function gets it
         return value, edge.value
 
     @cached_property
