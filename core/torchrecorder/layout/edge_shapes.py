@@ -194,8 +194,10 @@ class _Carried:
 
     def ends(self, edge: Edge) -> tuple[int | None, int]:
         """The value that the tail gives, if it is known, and the one that the head reads: perhaps a part of it."""
-        value, is_whole = edge.value, True
-        tail = self._view.nodes[edge.tail]
+        value = entering = edge.value
+        is_whole = True
+        tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        own = self._made_by(head) if head.kind == "function" and head.op is None else ()
         made = self._made_by(self._view.nodes[tail.links[0]] if tail.links else tail)
         while (producer := self._graph.values[value].producer) is not None and producer not in made:
             if value in tail.values:  # what an inside is entered with, which may be a part of something outside
@@ -203,12 +205,13 @@ class _Carried:
             op = self._graph.ops[producer]
             name = plain(op.name)
             if not op.inputs or not (name in _MOVING or op.kind == "pass"):  # a later turn of what is drawn once
-                own = [self._graph.values[it].producer in made for it in op.inputs]
-                is_joined = name in JOINS and any(own) and not all(own)  # with what comes on other lines
-                is_joined |= bool(tail.values) and self._n_elements(tail.values[0]) != self._n_elements(edge.value)
-                return edge.value if is_whole and not is_joined else None, edge.value
+                here = [self._graph.values[it].producer in made for it in op.inputs]
+                is_joined = name in JOINS and any(here) and not all(here)  # with what comes on other lines
+                is_joined |= bool(tail.values) and self._n_elements(tail.values[0]) != self._n_elements(entering)
+                return entering if is_whole and not is_joined else None, edge.value
             is_whole &= name in SHAPING or op.kind == "pass"
             value = op.inputs[0]
+            entering = value if producer in own else entering  # as the function gets it
         return value, edge.value
 
     @cached_property

@@ -149,7 +149,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         shown = [(edge, [*_ways(view, edge, coverage, reads)]) for edge in edges[line.ends] if not edge.back]
         ways = [of for _, of in shown]
         carried = {value for of_edge in ways for way in of_edge for value in way}
-        carried |= {edge.value for edge in edges[line.ends]}  # a later turn of what is drawn once
+        for edge in edges[line.ends]:  # a later turn of what is drawn once, or what is made on a way that is not drawn
+            carried |= {*_moved(coverage, edge.value)}
         known, texts = {_shape(view, value) for value in carried} | {", ", " → "}, _BETWEEN.split(said[0])
         of_first = [*map("".join, product(*(filter(_like(text), known) for text in texts)))]
         what = _least_wrong(view, shown, of_first)
@@ -222,19 +223,26 @@ def _is_even(
 
 def of_first_turns(coverage: Coverage) -> Iterator[Edge]:
     """Edges into boxes in which later turns read something else, such as what the turn before gives."""
-    graph, same = coverage.graph, range(len(coverage.graph.values))
 
     def source(value: int) -> int:
-        made = graph.values[value].producer
-        while made is not None and graph.ops[made].inputs and coverage.facts.is_move(graph.ops[made], same):
-            value = graph.ops[made].inputs[0]
-            made = graph.values[value].producer
-        return value
+        return [*_moved(coverage, value)][-1]
 
     for edge in (edge for edge in coverage.view.edges if edge.head in coverage.repeated and not edge.back):
         tail, head = _boxes_around(coverage.view, edge)
         if any(source(it) != source(edge.value) for it in _again(coverage, edge, head - tail)):
             yield edge
+
+
+def _moved(coverage: Coverage, value: int) -> Iterator[int]:
+    """A value, and those that moves have made it from."""
+    graph, same = coverage.graph, range(len(coverage.graph.values))
+    yield value
+    while (made := graph.values[value].producer) is not None:
+        op = graph.ops[made]
+        if not op.inputs or not coverage.facts.is_move(op, same):
+            return
+        value = op.inputs[0]
+        yield value
 
 
 def _boxes_around(view: View, edge: Edge) -> list[set[int]]:

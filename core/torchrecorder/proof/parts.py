@@ -56,6 +56,8 @@ _SAME_ORDER = frozenset(
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 """Moves that leave axes of more than one in their order, if their sizes are the same."""
+_REPEATS = frozenset(("expand", "expand_as"))
+"""Moves that give an axis of one many places, or none for a history of no steps: no part of it that has words."""
 _EVERY = re.compile(r"\[(\.\.\., |(?::, )*)(\d*)::(\d+)\]")
 _HALVES = {"1st half": 0, "2nd half": 1}
 
@@ -338,6 +340,7 @@ class PartsProof:
         for i, value in enumerate(op.outputs):
             self._origin[value] = self._origin[sources[0]] if is_move else value
             is_less = bool(sources) and self._size(value) < self._size(sources[0])
+            is_less &= op.name not in _REPEATS
             is_less &= whole is None or not self._is_of_function(op, whole[0])
             self._taken[value] = whole and (whole[0], (*whole[1], *([(op.id, i)] if is_less else [])))
 
@@ -483,7 +486,7 @@ class PartsProof:
         (axes, seen), before = self._made_of(source), self._shape(source)
         if order := self.facts.order(op):
             return [axes[axis] for axis in order], seen
-        if op.name in ("expand", "expand_as"):
+        if op.name in _REPEATS:
             behind = len(shape) - len(before)
             is_kept = [i >= behind and before[i - behind] == size for i, size in enumerate(shape)]
             return [axes[i - behind] if kept else [(-1, 1, shape[i])] for i, kept in enumerate(is_kept)], seen

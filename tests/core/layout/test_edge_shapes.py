@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder import capture
-from torchrecorder.drawing.draw import views_of
+from torchrecorder.drawing.draw import DrawJob, draw, views_of
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.engine import find_engine
 from torchrecorder.layout.edge_shapes import edge_shapes
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
@@ -128,6 +130,36 @@ def test_what_a_function_gives_is_in_the_shape_that_it_returns_it_in() -> None:
             return out
 
     assert shapes(Channels(), torch.ones(2, 5, 6)) == ["N×12×5"]
+
+
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    return x * cos + torch.cat((-x[..., 2:], x[..., :2]), -1) * sin
+
+
+def test_what_comes_on_a_way_that_is_not_drawn_has_the_shape_in_which_a_function_gets_it() -> None:
+    class Rotary(nn.Module):
+        def forward(self, at: Tensor) -> tuple[Tensor, Tensor]:
+            angles = at[..., None].float() * torch.ones(4)
+            return angles.cos(), angles.sin()
+
+    class Rotated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rotary, self.q, self.out = Rotary(), nn.Linear(8, 8), nn.Linear(8, 3)
+
+        def forward(self, x: Tensor, start: Tensor) -> Tensor:
+            cos, sin = self.rotary((torch.arange(5) + start)[None])
+            q = self.q(x).view(*x.shape[:2], 2, 4).transpose(1, 2)
+            found: Tensor = self.out(rotated(q, cos, sin).transpose(1, 2).flatten(2))
+            return found
+
+    graph = capture(Rotated(), (torch.rand(2, 5, 8), torch.tensor([4])))
+    view = views_of(graph, DrawingOptions()).view()
+    assert "1×5×4" in edge_shapes(view).values()
+    (drawing,) = draw([DrawJob(graph, "x" * 64, DrawingOptions())], find_engine())
+    assert isinstance(drawing, Drawing)
+    assert drawing.weakened == ()
 
 
 def test_no_shape_is_said_where_the_batch_is_lost() -> None:

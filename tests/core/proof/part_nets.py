@@ -403,6 +403,20 @@ class TakenApart(nn.Module):
         return found
 
 
+class NoHistory(nn.Module):
+    """A state that is given to the steps of a history, of which there are none yet, and goes on by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.project, self.out = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor, state: Tensor) -> Tensor:
+        state = self.embed(state)
+        x = torch.cat((state[:, None].expand(-1, 0, -1), x), 1)
+        found: Tensor = self.out(x + self.project(state.tanh())[:, None])
+        return found
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
     Entry("frames", Frames, given(numbers(3, 2, 4))),
@@ -428,6 +442,7 @@ PARTS = [
     Entry("nearest", Nearest, given(numbers(2, 3, 4))),
     Entry("rolled", Rolled, given(numbers(2, 8, 4))),
     Entry("all_of_it", AllOfIt, given(numbers(2, 3, 4))),
+    Entry("no_history", NoHistory, given(numbers(2, 3, 4), numbers(2, 4))),
 ]
 """Each net with what it is called with."""
 

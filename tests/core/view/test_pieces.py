@@ -58,6 +58,7 @@ SAID = {
     "stacked": {"both > matmul: 1st half", "both > matmul: 2nd half"},
     "skewed": set[str](),  # of other axes than before, too
     "all_of_it": set[str](),
+    "no_history": set[str](),
 }
 
 
