@@ -19,6 +19,7 @@ from torchrecorder.view.facts import frames_around, frames_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import EXCHANGES, INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.plan.visibility import handed_on
 from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
@@ -135,6 +136,8 @@ class Operands:
         shown |= {~box.id for tail in [*shown] for box in boxes_around(self.view.boxes, self.view.nodes[tail].box)}
         for i, value in enumerate(op.inputs):
             way = _way(self.graph, value) if 0 not in self.graph.values[value].shape else []
+            while way and (last := way[-1][1]) and (before := handed_on(self.graph, last, False)) is not None:
+                way += _way(self.graph, before)  # a product with 1, or joined with an empty cache, is on the line
             owners = [self._owners.get(op.id, set()) for _, op in way if op is not None]
             if way and given.isdisjoint(at for at, _ in way) and all(map(shown.isdisjoint, owners)):
                 yield i

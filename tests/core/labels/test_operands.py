@@ -257,6 +257,28 @@ def test_in_what_is_drawn_once_the_argument_has_the_name_that_holds_for_all() ->
     assert "masked_fill not keep" in names(record(Stack(), TOKENS, LENGTHS))
 
 
+class Scored(nn.Module):
+    """Scores that are joined with an empty cache and scaled by 1, and the mask that is added to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.last, self.scale = nn.Linear(8, 8), nn.Linear(6, 6), 1.0
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        mask = torch.zeros(6, 6).cumsum(0)
+        one = self.a(x).relu()
+        keys = torch.cat([torch.tensor([]), one], -2)
+        scores = one @ keys.transpose(1, 2) * self.scale
+        scores = scores + mask
+        return self.last(scores)
+
+
+def test_what_a_line_brings_is_known_behind_a_scale_of_one_and_an_empty_cache() -> None:
+    words = names(record(Scored(), TOKENS, LENGTHS))
+    assert "+ mask" in words
+    assert not {"+ scores", "@ …", "@ keys"} & words
+
+
 class Picked(nn.Module):
     def __init__(self) -> None:
         super().__init__()
