@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
-from torchrecorder.proof.facts import MOVES
+from torchrecorder.proof.facts import JOINS, MOVES
 from torchrecorder.view import Box, Node, View
 
 _ENGLISH = frozenset(
@@ -139,7 +139,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
-        if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
+        if is_alone and (own[1:] or any(op.id in ends and not _joins_nothing(view.graph, op) for op in behind)):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
@@ -200,6 +200,17 @@ def _behind(graph: Graph, ops: Sequence[Op], shown: Set[int]) -> Iterator[Op]:
             pending += graph.ops[made].inputs
             if not _moves(graph.ops[made]):
                 yield graph.ops[made]
+
+
+def _joins_nothing(graph: Graph, op: Op) -> bool:
+    """Whether an op puts a tensor behind one that the code makes without elements, an empty cache: it stays as it is.
+
+    Of what is made of nothing no input decides the size.
+    """
+    rows = [graph.values[value] for value in op.inputs]
+    made = [None if row.producer is None else graph.ops[row.producer] for row in rows]
+    is_empty = [0 in row.shape and by is not None and not by.inputs for row, by in zip(rows, made, strict=True)]
+    return op.name in JOINS and len(rows) - sum(is_empty) == 1 and any(is_empty)
 
 
 def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:

@@ -323,9 +323,11 @@ class Scored(nn.Module):
 
 
 def test_what_a_line_brings_is_known_behind_a_scale_of_one_and_an_empty_cache() -> None:
-    words = names(record(Scored(), TOKENS, LENGTHS))
-    assert "+ mask" in words
-    assert not {"+ scores", "@ …", "@ keys"} & words
+    graph = record(Scored(), TOKENS, LENGTHS)
+    assert "+ mask" in names(graph)
+    assert not {"+ scores", "@ …", "@ keys"} & names(graph)
+    view = make_view(graph, DrawingOptions())
+    assert faults(view, paper(view)) == ()
 
 
 class Picked(nn.Module):
