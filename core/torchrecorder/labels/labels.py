@@ -557,7 +557,7 @@ class Labels:
         said = {*of_all, *(f"{way[1]}→{way[2]}" for way in _WAY.finditer(text))}
         text = f"{text} {', '.join(of_all)}".strip()
         head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
-        return [*filter(None, (*head, *(word for word in differs if word not in said)))]
+        return [*filter(None, (*head, *(word for word in differs if word not in said))), *self._operands.unlike(thing)]
 
     def _run_name(self, calls: tuple[int, ...], box: int | None, parts: Collection[str] = ()) -> str:
         base, paths = self._path(box), []

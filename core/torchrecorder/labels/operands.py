@@ -8,17 +8,18 @@ gave it; or it says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.view import Edge, Node, View
-from torchrecorder.view.facts import frames_around, frames_of
+from torchrecorder.view import Box, Edge, Node, View
+from torchrecorder.view.facts import Facts, frames_around, frames_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import EXCHANGES, INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
+from torchrecorder.view.plan.visibility import handed_on
 from torchrecorder.view.tree import CallTree
 
 _MAX_NAME = 24
@@ -116,6 +117,39 @@ class Operands:
                 words |= {clean(giver or self.names.of(value, op, self.base(node)), _MAX_NAME): None}
         return ", ".join(words) if len(words) <= _MOST and all(words) else ""
 
+    def unlike(self, thing: Box | Node) -> Iterator[str]:
+        """What some of the calls that are drawn once get besides lines, and others not: `2 kinds of mask`."""
+        period, calls = getattr(thing, "period", 1), thing.calls if thing.repeat > 1 else ()
+        start = next((op for call in calls[:1] for op in self.tree.all_ops_of(call)), 0)
+        for rows in ([self.graph.calls[call].inputs for call in calls[i::period]] for i in range(period)):
+            for name in dict.fromkeys(name for row in rows for path in row if (name := _last(path))):
+                given = [tuple(origin(self.graph, row[path]) for path in row if _last(path) == name) for row in rows]
+                values = {value for of in given for value in of}
+                if len({*given}) > 1 and values <= self._aside and self._is_before(values, start):
+                    if (n := sum(map(bool, given))) < len(given) and not thing.differs:  # else other layers read it
+                        yield f"{n} of {len(given)} with {name}"
+                    if (n := len({tuple(self._alike[value] for value in of) for of in given if of})) > 1:
+                        yield f"{n} kinds of {name}"
+
+    def _is_before(self, values: Collection[int], start: int) -> bool:
+        """Whether tensors are there before an op, and no node shows them."""
+        made = {op for value in values if (op := self.graph.values[value].producer) is not None}
+        return max(made, default=-1) < start and self._owners.keys().isdisjoint(made) and self._drawn.isdisjoint(values)
+
+    @cached_property
+    def _aside(self) -> set[int]:
+        return Facts(self.tree).aside
+
+    @cached_property
+    def _alike(self) -> Sequence[int]:
+        """By tensor the first one that the same ops make of the same."""
+        alike, firsts = [*range(len(self.graph.values))], dict[Hashable, int]()
+        for op in self.graph.ops:
+            way = (op.name, *sorted(op.attrs.items()), *(alike[value] for value in op.inputs))
+            for i, value in enumerate(op.outputs):
+                alike[value] = firsts.setdefault((i, way), value)
+        return alike
+
     def position(self, first: Node, data: Node) -> int:
         """The position of a parameter or buffer among the tensors that an op reads."""
         read = self.graph.ops[first.op].inputs if first.op is not None else ()
@@ -135,6 +169,8 @@ class Operands:
         shown |= {~box.id for tail in [*shown] for box in boxes_around(self.view.boxes, self.view.nodes[tail].box)}
         for i, value in enumerate(op.inputs):
             way = _way(self.graph, value) if 0 not in self.graph.values[value].shape else []
+            while way and (last := way[-1][1]) and (before := handed_on(self.graph, last, False)) is not None:
+                way += _way(self.graph, before)  # a product with 1, or joined with an empty cache, is on the line
             owners = [self._owners.get(op.id, set()) for _, op in way if op is not None]
             if way and given.isdisjoint(at for at, _ in way) and all(map(shown.isdisjoint, owners)):
                 yield i

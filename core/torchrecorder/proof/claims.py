@@ -35,11 +35,13 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
     """Sentences on words in a picture, or in an inset with a letter for calls, that are not true of its Graph."""
     view, said = coverage.view, _words_of(layout)
     for box in view.boxes:
-        yield from _numbers(view.graph, box, said.get(f"{letter}b{box.id}", ""))
+        yield from _numbers(view.graph, box, words := said.get(f"{letter}b{box.id}", ""))
+        yield from _unlike(coverage, box, words) if words and box.repeat > 1 and box.repetition != "loop" else ()
     for node in view.nodes:
         if node.kind == "call" or node.repeat > 1:
             words = said.get(f"{letter}{node.id}", "")
             yield from _numbers(view.graph, node, words)
+            yield from _unlike(coverage, node, words) if words and node.repeat > 1 else ()
             lost = [text for text in node.differs if (ops := _LESS.search(text)) and ops[0] not in words]
             yield from (f"“{words}” at {letter}{node.id} has lost “{text}”" for text in lost if words)
     yield from _shapes(coverage, letter, layout, calls)
@@ -93,6 +95,30 @@ def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
         rest = graph.modules[""].params.total - sum(read.values())
         if not _are_said(match, [rest]):
             yield f"“{words}” says other numbers of parameters that are not run than {rest}"
+
+
+def _unlike(coverage: Coverage, thing: Box | Node, words: str) -> Iterator[str]:
+    """Sentences on what no line brings and some calls get another one of, where that is not said, or is not so."""
+    graph, facts, period = coverage.graph, coverage.facts, getattr(thing, "period", 1)
+    entered = {value for node in coverage.view.nodes for value in node.values}
+    start, true = min(facts.ops_of(thing.calls), default=0), set[str]()
+    for rows in ([graph.calls[call] for call in thing.calls[i::period]] for i in range(period)):
+        given: dict[str, dict[int, list[int]]] = {}
+        for row in rows:
+            for path, value in row.inputs.items():
+                *_, name = ("", *(part for part in path.split(".") if not part.isdigit()))
+                given.setdefault(name, {}).setdefault(row.id, []).append([*names.way(graph, value)][-1])
+        for name, read in given.items():
+            values = {value for of in read.values() for value in of}
+            made = {op for value in values if (op := graph.values[value].producer) is not None}
+            is_side = all(facts.is_side[value] for value in values) and entered.isdisjoint(values)
+            if name and is_side and max(made, default=-1) < start and made.isdisjoint(coverage.nodes):
+                kinds = {tuple(facts.recipes[value] for value in of) for of in read.values()}
+                true |= {f"{len(kinds)} kinds of {name}"} if len(kinds) > 1 else set()
+                is_some = len(read) < len(rows) and not thing.differs
+                true |= {f"{len(read)} of {len(rows)} with {name}"} if is_some else set()
+    said = {*re.findall(r"\d+ kinds of [\w.]+", words), *(text for text in true if text in words)}
+    yield from (f"“{words}” says “{text}”, which is not so, or lacks it" for text in sorted(true ^ said))
 
 
 def _are_said(match: re.Match[str], numbers: Iterable[int]) -> bool:

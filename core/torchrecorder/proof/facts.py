@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
@@ -147,6 +148,16 @@ class GraphFacts:
             if not self.telling.isdisjoint(op.outputs):
                 self.telling.update(self.data_of(op))
         self.telling &= given
+
+    @cached_property
+    def recipes(self) -> list[int]:
+        """By value a number that it shares with those which equal ops make of equal values."""
+        numbers, of = dict[object, int](), list[int]()
+        for value in self.graph.values:
+            op = None if value.producer is None else self.graph.ops[value.producer]
+            made = op and (op.target, value.index, *op.attrs.items(), *(of[read] for read in op.inputs))
+            of.append(numbers.setdefault(made or value.id, len(numbers)))
+        return of
 
     def ops_of(self, calls: Iterable[int]) -> list[int]:
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
-from torchrecorder.proof.facts import MOVES
+from torchrecorder.proof.facts import JOINS, MOVES
 from torchrecorder.view import Box, Node, View
 
 _ENGLISH = frozenset(
@@ -98,7 +98,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
                 yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
         axes_said = [*_axes(words)]
         reads = [value for op in own for value in op.inputs] if axes_said else []  # few words say any
-        near = {view.graph.values[at].producer for value in reads for at in _way(view.graph, value)}
+        near = {view.graph.values[at].producer for value in reads for at in way(view.graph, value)}
         taking = [*own, *(view.graph.ops[made] for made in near if made is not None)]
         for name, at in axes_said:
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
@@ -119,7 +119,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             ):
                 yield f"“{words}” at {key} says a root, and no argument has that"
         masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
-        made = {view.graph.values[[*_way(view.graph, mask)][-1]].producer for mask in masks}
+        made = {view.graph.values[[*way(view.graph, mask)][-1]].producer for mask in masks}
         facts = words.split(" · ")
         is_unsaid = getattr(thing, "kind", "") == "op" and not made.isdisjoint(op.id for op in behind)
         if not calls and ("masked" in facts if not masks else is_unsaid and "masked" not in facts):
@@ -128,7 +128,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         is_masked = bool(of_heads) and not any(_MASKS.isdisjoint(row.inputs) for row in of_heads)
         if calls and (not is_masked if "masked" in facts else is_masked and any(map(_HEADS.match, facts))):
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
-        ends = {view.graph.values[[*_way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
+        ends = {view.graph.values[[*way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
             arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
@@ -139,7 +139,7 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
-        if is_alone and (own[1:] or not ends.isdisjoint(op.id for op in behind)):
+        if is_alone and (own[1:] or any(op.id in ends and not _joins_nothing(view.graph, op) for op in behind)):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
@@ -202,6 +202,17 @@ def _behind(graph: Graph, ops: Sequence[Op], shown: Set[int]) -> Iterator[Op]:
                 yield graph.ops[made]
 
 
+def _joins_nothing(graph: Graph, op: Op) -> bool:
+    """Whether an op puts a tensor behind one that the code makes without elements, an empty cache: it stays as it is.
+
+    Of what is made of nothing no input decides the size.
+    """
+    rows = [graph.values[value] for value in op.inputs]
+    made = [None if row.producer is None else graph.ops[row.producer] for row in rows]
+    is_empty = [0 in row.shape and by is not None and not by.inputs for row, by in zip(rows, made, strict=True)]
+    return op.name in JOINS and len(rows) - sum(is_empty) == 1 and any(is_empty)
+
+
 def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
     """Sentences on names of outputs that the source has for none of their tensors."""
     graph, root = view.graph, view.graph.calls[view.boxes[0].calls[0] if view.boxes else 0]
@@ -223,7 +234,7 @@ def _wrong_outputs(view: View, letter: str, said: Mapping[str, str]) -> Iterator
 
 def _makers(graph: Graph, root: int, value: int) -> Iterator[str]:
     """The names of the op that made a tensor, and of the functions that it ran in within a call."""
-    made = graph.values[[*_way(graph, value)][-1]].producer
+    made = graph.values[[*way(graph, value)][-1]].producer
     for op in [] if made is None else [graph.ops[made]]:
         yield op.name.strip("_")
         rows: list[Op | Call] = [op, *(row for row in graph.around(op.call) if row.id > root)]
@@ -236,7 +247,7 @@ def _wrong_paths(view: View, letter: str) -> Iterator[str]:
     root = view.boxes[0].calls[0] if view.boxes else 0
     named: list[tuple[str, tuple[int, ...], set[int]]]
     named = [(node.name, (root,), {*node.values}) for node in nodes if node.kind == "output"]
-    named += [(edge.part, nodes[edge.tail].calls, {*_way(graph, edge.value)}) for edge in view.edges]
+    named += [(edge.part, nodes[edge.tail].calls, {*way(graph, edge.value)}) for edge in view.edges]
     for name, calls, values in (it for it in named if "." in it[0]):
         paths = {f"{graph.calls[call].module}.{name}".lstrip(".") for call in calls}
         rows = [row for row in graph.calls if row.module in paths]
@@ -282,14 +293,14 @@ def _wrong(
     made = {value for op in acting for value in op.outputs}  # what it makes itself is not to be seen
     far = [*acting, *behind]
     taken = (op for op in far if not _ANEW.search(op.name))  # zeros take the shape and the type of a tensor, not it
-    read = [(value, op) for op in taken for value in op.inputs if made.isdisjoint([*_way(graph, value)][-1:])]
+    read = [(value, op) for op in taken for value in op.inputs if made.isdisjoint([*way(graph, value)][-1:])]
     values = known | {name for value, op in read for name in names(graph, given, value, op)}
-    reached = {at for value, _ in read for at in _way(graph, value)}  # all that a layer gives is named after it
+    reached = {at for value, _ in read for at in way(graph, value)}  # all that a layer gives is named after it
     whole = (row for row in graph.calls if row.outputs and reached.issuperset(row.outputs.values()))
     values |= {name for row in whole for name in _path(row.module)}
     values |= {op.name.strip("_") for op in far if not op.inputs or _ANEW.search(op.name)}  # said without its sizes
     if _COUNTED.search(words):  # a variable has its name for what is made and read there
-        there = {at for op in acting for value in op.inputs for at in _way(graph, value)}
+        there = {at for op in acting for value in op.inputs for at in way(graph, value)}
         rows = [op for op in acting if not there.isdisjoint(op.outputs)]
         values |= {graph.variable(op, i) for op in rows for i, value in enumerate(op.outputs) if value in there}
         values |= {graph.variable(graph.frames[at]) for op in rows for at in frames(graph, op)}
@@ -346,7 +357,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
     inside = {row.id for row in rows}
     around = {*frames(graph, reader), *(at for row in rows for at in frames(graph, row))}
     maker: Op | None = None
-    for at in _way(graph, value):
+    for at in way(graph, value):
         row = graph.values[at]
         yield from _path(row.name)
         paths = ((call, path) for call in rows for path, v in call.inputs.items() if v == at)
@@ -378,7 +389,7 @@ def _keys_of_others(graph: Graph, call: Call, path: str) -> Iterator[str]:
     twins = (row for row, one in call.inputs.items() if one == value and row != path)
     yield from keys if any(row.rpartition(".")[0] == dictionary for row in twins if last in keys) else ()
     for op in graph.ops if keys else ():
-        if graph.variable(op) in keys and call in graph.around(op.call) and value not in _way(graph, op.outputs[0]):
+        if graph.variable(op) in keys and call in graph.around(op.call) and value not in way(graph, op.outputs[0]):
             yield graph.variable(op)
 
 
@@ -407,13 +418,13 @@ def frames(graph: Graph, row: Op | Call) -> Iterator[int]:
         frame = graph.frames[frame].parent
 
 
-def _way(graph: Graph, value: int) -> Iterator[int]:
+def way(graph: Graph, value: int) -> Iterator[int]:
     """A tensor, and those that it was moved from."""
     yield value
     made = graph.values[value].producer
     op = None if made is None else graph.ops[made]
     if op is not None and op.inputs and _moves(op):
-        yield from _way(graph, op.inputs[0])
+        yield from way(graph, op.inputs[0])
 
 
 def _moves(op: Op) -> bool:

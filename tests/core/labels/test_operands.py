@@ -257,6 +257,79 @@ def test_in_what_is_drawn_once_the_argument_has_the_name_that_holds_for_all() ->
     assert "masked_fill not keep" in names(record(Stack(), TOKENS, LENGTHS))
 
 
+class Attending(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.up, self.down = (nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x: Tensor, keep: Tensor | None = None) -> Any:
+        q, k = self.q(x)[:, None], self.k(x)[:, None]
+        x = x + nn.functional.scaled_dot_product_attention(q, k, k, keep)[:, 0]
+        return x + self.down(self.up(x).relu())
+
+
+class Windows(nn.Module):
+    """Layers in a row that get masks of windows, by the number of what came before that is seen; None for all."""
+
+    def __init__(self, *windows: int | None) -> None:
+        super().__init__()
+        self.windows, self.layers = windows, nn.ModuleList(Attending() for _ in windows)
+
+    def forward(self, x: Tensor) -> Any:
+        at = torch.arange(6)
+        masks = [None if window is None else at[:, None] - window <= at for window in self.windows]
+        for layer, mask in zip(self.layers, masks, strict=True):
+            x = layer(x, mask)
+        return x
+
+
+@pytest.mark.parametrize(
+    ("windows", "said", "depth"),
+    [
+        ((2, 4, 2, 4), "2 kinds of keep", 1),
+        ((2, 4, 2, 4), "2 kinds of keep", "auto"),
+        ((1, 2, 3), "3 kinds of keep", "auto"),
+        ((None, 2, None), "1 of 3 with keep", "auto"),
+        ((2, 2, 2), "", 1),
+        ((2, 2, 2), "", "auto"),
+    ],
+)
+def test_layers_in_a_row_say_that_they_get_other_masks(windows: tuple[int | None, ...], said: str, depth: Any) -> None:
+    view = make_view(record(Windows(*windows), TOKENS), DrawingOptions(depth=depth))
+    layout = paper(view)
+    text = " · ".join(word.text for figure in (*layout.nodes, *layout.boxes) for word in figure.words)
+    text += " · ".join(title.word.text for title in layout.titles or ())
+    assert f"×{len(windows)}" in text
+    assert said in text if said else " keep" not in text
+    assert faults(view, layout) == ()
+    for false in ("4 kinds of keep", "") if said else ():
+        assert any(f"says “{said}”" in fault for fault in faults(view, written(layout, said, false)))
+
+
+class Scored(nn.Module):
+    """Scores that are joined with an empty cache and scaled by 1, and the mask that is added to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.last, self.scale = nn.Linear(8, 8), nn.Linear(6, 6), 1.0
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Any:
+        mask = torch.zeros(6, 6).cumsum(0)
+        one = self.a(x).relu()
+        keys = torch.cat([torch.tensor([]), one], -2)
+        scores = one @ keys.transpose(1, 2) * self.scale
+        scores = scores + mask
+        return self.last(scores)
+
+
+def test_what_a_line_brings_is_known_behind_a_scale_of_one_and_an_empty_cache() -> None:
+    graph = record(Scored(), TOKENS, LENGTHS)
+    assert "+ mask" in names(graph)
+    assert not {"+ scores", "@ …", "@ keys"} & names(graph)
+    view = make_view(graph, DrawingOptions())
+    assert faults(view, paper(view)) == ()
+
+
 class Picked(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -61,7 +61,7 @@ class Visibility:
         self.failed = {row.id for row in graph.around(None if failure is None else failure.call)}
         """The calls that the exception which ended the forward came through; one that the model caught gave nothing."""
         seen = self._seen if contract else range(len(graph.calls))
-        self.handed = [None if op.call in seen else _handed_on(graph, op, is_all) for op in graph.ops]
+        self.handed = [None if op.call in seen else handed_on(graph, op, is_all) for op in graph.ops]
         for op in _idle(graph) if contract and not is_all else ():
             self.handed[op.id] = op.inputs[0]
         if contract and not is_all:
@@ -325,7 +325,7 @@ def _is_idle(graph: Graph, op: Op) -> bool:
     return {*_NUMBER.findall(op.attrs.get("1") or op.attrs.get("pad", ""))} == {"0"}
 
 
-def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
+def handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     """Value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
         return op.inputs[0] if op.inputs and not is_all and _changes_nothing(op) else None
