@@ -249,11 +249,12 @@ def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) 
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
 
 
-def test_parts_that_the_first_turn_alone_gets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, as if each block took its parts of the embedding."""
-    assert faults(make_view(recorded("taken_apart"))) == ()
+@pytest.mark.parametrize("name", ["taken_apart", "cross_stage"])
+def test_parts_that_the_first_turn_alone_gets_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, or twice `1st half`, as if each block took parts."""
+    assert faults(make_view(recorded(name))) == ()
     monkeypatch.setattr(Visibility, "_beginning", lambda _: ())
-    found = [fault.words for fault in faults(make_view(recorded("taken_apart")))]
+    found = [fault.words for fault in faults(make_view(recorded(name)))]
     assert any("for the first turn of a row alone" in words for words in found)
 
 
