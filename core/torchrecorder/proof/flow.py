@@ -103,9 +103,11 @@ class FlowProof:
 
     def _begun(self) -> Iterator[int]:
         """Numbers that count something and depend on no input, where a later call of a drawn layer gets features."""
-        side, rows = self.facts.is_side, self.graph.calls
+        side, rows, by_module = self.facts.is_side, self.graph.calls, dict[str, list[Mapping[str, int]]]()
+        for row in rows:
+            by_module.setdefault(row.module, []).append(row.inputs)
         for row in (rows[node.calls[0]] for node in self.view.nodes if node.calls and not node.parts):
-            others = [other.inputs for other in rows if other.module == row.module]
+            others = by_module[row.module]
             for value in (at for path, at in row.inputs.items() if any(not side[of.get(path, at)] for of in others)):
                 made, behind = set[str](), [value] if side[value] else []
                 for at in behind:
