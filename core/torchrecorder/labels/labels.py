@@ -528,7 +528,8 @@ class Labels:
         return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
 
     def _end(self, node: Node) -> Label:
-        default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
+        made = "" if node.kind != "const" or node.op is None else self.graph.variable(self.graph.ops[node.op])
+        default = {"input": "input", "output": "output", "const": f"constant {made}".strip()}.get(node.kind, "")
         name = node.name
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))

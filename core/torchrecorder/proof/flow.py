@@ -70,13 +70,15 @@ class FlowProof:
         uncovered = {*self.coverage.uncovered()}
         closed = (call for node in self.view.nodes for part in (node, *node.parts) for call in part.calls)
         through = {value: got for call in dict.fromkeys(closed) for value, got in self.facts.given_back(call).items()}
+        begun = {*self._begun()}
         for id_ in self.coverage.ops:
             op = self.graph.ops[id_]
             if not self.states.isdisjoint(self.facts.data_of(op)):
                 self.states.update(op.outputs)
             if id_ in uncovered:  # it hands on what it reads, as one thing if it only moves data
                 sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
-                if not self.facts.moves(op, self.origin) and not self._is_left_out(id_):
+                is_left_out = self._is_left_out(id_) and begun.isdisjoint(op.outputs)
+                if not self.facts.moves(op, self.origin) and not is_left_out:
                     words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
                     self.unshown.append(Fault("coverage", words, (op.call,)))
                 self.come_from.update((value, sources) for value in op.outputs)
@@ -98,6 +100,23 @@ class FlowProof:
         others = [row.inputs for row in self.graph.calls if root.id and row.module == root.module]
         given = (item for item in root.inputs.items() if side[item[1]])
         return {at for path, at in given if any(not side[inputs.get(path, at)] for inputs in others)}
+
+    def _begun(self) -> Iterator[int]:
+        """Numbers that count something and depend on no input, where a later call of a drawn layer gets features."""
+        side, rows, by_module = self.facts.is_side, self.graph.calls, dict[str, list[Mapping[str, int]]]()
+        for row in rows:
+            by_module.setdefault(row.module, []).append(row.inputs)
+        for row in (rows[node.calls[0]] for node in self.view.nodes if node.calls and not node.parts):
+            others = by_module[row.module]
+            for value in (at for path, at in row.inputs.items() if any(not side[of.get(path, at)] for of in others)):
+                made, behind = set[str](), [value] if side[value] else []
+                for at in behind:
+                    source = self.graph.values[at]
+                    op = None if source.producer is None else self.graph.ops[source.producer]
+                    made.add(source.kind if op is None else op.name)
+                    behind += {*op.inputs}.difference(behind) if op is not None else ()
+                if "arange" in made and "input" not in made:
+                    yield value
 
     def _sources(self, value: int) -> frozenset[int]:
         sources = self.come_from.get(value)

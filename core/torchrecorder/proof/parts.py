@@ -96,14 +96,16 @@ class PartsProof:
         said = {(tail, edge.head): edge.part for edge in edges for tail in rows[edge.tail].links or (edge.tail,)}
         for pair, words in said.items():
             yield from self._judged(pair, words, carried.get(pair, ()))
-        begun: dict[int, dict[str, Node]] = {}
+        begun: dict[int, dict[Node, str]] = {}
         for (tail, head), words in said.items():
-            if "[" in words and any(self._begins(tail, rows[head], it) for it in carried.get((tail, head), ())):
-                begun.setdefault(tail, {})[words] = rows[head]
+            parts = (it for it in carried.get((tail, head), ()) if words and self._part(self._read[it][head]))
+            if any(self._begins(tail, rows[head], it) for it in parts):
+                begun.setdefault(tail, {})[rows[head]] = words
         for tail, heads in begun.items():
             if len(heads) > 1:
-                what = f"{' and '.join(heads)} of {rows[tail].kind} {tail} are parts for the first turn of a row alone"
-                yield Fault("flow", what, self.coverage.around(next(iter(heads.values()))))
+                what = " and ".join(dict.fromkeys(heads.values()))
+                what += f" of {rows[tail].kind} {tail} are parts for the first turn of a row alone"
+                yield Fault("flow", what, self.coverage.around(next(iter(heads))))
         yield from self._beginnings()
         for op in map(self.graph.ops.__getitem__, self.coverage.ops):
             for head in self.coverage.nodes.get(op.id, ()) if op.name in JOINS or op.name.strip("_") in _SIGNS else ():

@@ -14,6 +14,8 @@ from torchrecorder.proof.facts import JOINS, Fault
 from torchrecorder.view.model import Node
 
 _SUMS = frozenset(("add", "add_", "sub", "sub_"))
+_AXES = 2
+"""What a join gives has so many at least: a loss, or a number for each example, rates what comes to it."""
 _CUTS = frozenset(("chunk", "split", "split_with_sizes", "tensor_split", "unbind", "hsplit", "vsplit", "dsplit"))
 
 
@@ -62,6 +64,9 @@ class SkipProof:
             return False
         module = self.graph.modules.get(self.graph.calls[first.calls[0]].module) if first.calls else None
         is_leaf = module is not None and module.native and not self.facts.children[first.calls[0]]
+        axes = [len(self.graph.values[value].shape) for value in self.out[node.id].values()]
+        if first.kind != "op" and axes and max(axes) < _AXES:
+            return False
         return not is_leaf and (first.kind != "op" or self.graph.ops[first.op or 0].name in JOINS | _SUMS)
 
     def _reached(self, start: int, end: int) -> Set[int]:

@@ -201,9 +201,10 @@ class _Parts:
         is_carried = any(back.back and back.head == edge.head for back in self._view.edges)
         head_op = self._view.nodes[edge.head].op
         is_like = head_op is not None and self._graph.ops[head_op].name in SHAPED_LIKE  # it reads a shape alone
-        if edge.back or not is_carried or is_like or edge.value in self._visible.facts.aside:
-            return False
         tail, head = self._view.nodes[edge.tail], self._view.nodes[edge.head]
+        is_aside = edge.value in self._visible.facts.aside and tail.kind != "const"
+        if edge.back or not is_carried or is_like or is_aside:
+            return False
         around = [*boxes_around(self._view.boxes, tail.box)]
         inside = [box for box in boxes_around(self._view.boxes, head.box) if box not in around]
         own = {*self._visible.facts.ops_of(head)}

@@ -76,7 +76,7 @@ class _Spines:
                 continue
             is_sum = self._op_name(node) in SUMS
             is_join = is_sum or self._op_name(node) in JOINS
-            if _first(node).kind == "op" and not is_join:
+            if not is_join and (_first(node).kind == "op" or self._is_rating(node)):
                 continue
             others = edges if is_join else self.main[node.id]
             for edge in edges if not is_sum else self.main[node.id]:
@@ -172,6 +172,10 @@ class _Spines:
 
     def _sizes(self, edge: Edge) -> tuple[int | str, ...]:
         return self.graph.values[edge.value].shape
+
+    def _is_rating(self, node: Node) -> bool:
+        """Whether all that it gives are losses or numbers of each example, which rate what comes to it."""
+        return bool(edges := self.out[node.id]) and all(self._axes(edge.value) < _FEATURES for edge in edges)
 
     def _is_native(self, node: Node) -> bool:
         """Whether it is a layer of torch, such as a cell that gets its state back."""

@@ -417,6 +417,30 @@ class NoHistory(nn.Module):
         return found
 
 
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(4, 6), nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = x + self.two(self.one(x).relu())
+        return found
+
+
+class CrossStage(nn.Module):
+    """One half of a tensor goes through all blocks with a residual each, the other half past them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widen, self.out = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.blocks = nn.Sequential(*(Residual() for _ in range(4)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        worked_on, kept = self.widen(x).split(4, dim=1)
+        found: Tensor = self.out(torch.cat((self.blocks(worked_on), kept), 1))
+        return found
+
+
 PARTS = [
     Entry("gated", Gated, given(numbers(2, 3, 4))),
     Entry("frames", Frames, given(numbers(3, 2, 4))),
@@ -431,6 +455,7 @@ PARTS = [
     Entry("carried", Carried, given(numbers(2, 6, 4))),
     Entry("adas", Adas, given(numbers(2, 3, 4), numbers(2, 4))),
     Entry("taken_apart", TakenApart, given(numbers(3, 5, 4))),
+    Entry("cross_stage", CrossStage, given(numbers(3, 4))),
     Entry("trimmed", Trimmed, given(numbers(2, 3, 4))),
     Entry("shifted", Shifted, given(lambda: torch.zeros(2, 6, dtype=torch.int64))),
     Entry("slid", Slid, given(numbers(2, 3, 4))),

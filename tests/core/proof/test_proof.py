@@ -19,6 +19,7 @@ from tests.core.proof.part_nets import PARTS, SEARCHED
 from tests.core.proof.unseen_nets import UNSEEN
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.options import Depth
@@ -26,6 +27,7 @@ from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, Views, make_view
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.simplified import _Asides
 
 NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN, *FOLDED, *PARTS, SEARCHED)}
 PLAINER = {"neural_ode", "variants", "streams"}
@@ -249,11 +251,12 @@ def test_a_part_that_is_said_falsely_is_found(name: str, part: str, false: str) 
     assert any(false in fault.words for fault in faults(replace(view, edges=edges)))
 
 
-def test_parts_that_the_first_turn_alone_gets_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, as if each block took its parts of the embedding."""
-    assert faults(make_view(recorded("taken_apart"))) == ()
+@pytest.mark.parametrize("name", ["taken_apart", "cross_stage"])
+def test_parts_that_the_first_turn_alone_gets_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines within blocks ×3 said `[:, :2]` and `[:, 2:]`, or twice `1st half`, as if each block took parts."""
+    assert faults(make_view(recorded(name))) == ()
     monkeypatch.setattr(Visibility, "_beginning", lambda _: ())
-    found = [fault.words for fault in faults(make_view(recorded("taken_apart")))]
+    found = [fault.words for fault in faults(make_view(recorded(name)))]
     assert any("for the first turn of a row alone" in words for words in found)
 
 
@@ -291,6 +294,47 @@ def test_what_only_begins_a_loop_stands_outside_of_it() -> None:
         for node in view.nodes
     )
     assert any("only begins with it" in fault.words for fault in faults(replace(view, nodes=nodes)))  # `+ paper`
+
+
+class Futures(nn.Module):
+    """One future for each first choice; later choices are what seems best."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step, self.habit = Choice(), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.repeat_interleave(3, dim=0)
+        choice = torch.arange(len(x)) % 3
+        for at in range(4):
+            if at:
+                choice = self.habit(x).argmax(dim=1)
+            x = self.step(x, choice)
+        return x
+
+
+class Choice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.move, self.fc = nn.Embedding(3, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, choice: Tensor) -> Tensor:
+        found: Tensor = self.fc(x + self.move(choice)).relu()
+        return found
+
+
+def test_numbers_that_a_loop_begins_with_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All choices seemed to come from the habit, and none to be tried."""
+    with torch.no_grad():
+        graph = capture(Futures(), (torch.randn(2, 4),), {})
+    view = proved(graph)
+    assert faults(view) == ()
+    (choice,) = (node for node in view.nodes if node.kind == "const")
+    assert {edge.part for edge in view.edges if edge.tail == choice.id} == {"first step"}
+    assert view.boxes[choice.box or 0].repetition != "loop"
+    assert Labels(view).node(choice).name == "constant choice"
+    monkeypatch.setattr(_Asides, "_begins", lambda *_: False)
+    assert any("neither drawn" in fault.words for fault in faults(make_view(graph, DrawingOptions())))
 
 
 class Giving(nn.Module):

@@ -51,6 +51,7 @@ SAID = {
         *("cos > first.1: x", "cos > second.1: x", "sin > second.0: x"),  # the other is `c`, as the input says itself
     },
     "taken_apart": set[str](),  # drawn before the blocks, of which only the first one gets parts
+    "cross_stage": set[str](),
     "trimmed": {"conv > sum: [..., :-2, :-2]", "text > cat: [:, :, :4]"},
     "shifted": {"input:ids > embed: [:, :-1]", "input:ids > cross_entropy: [:, 1:]"},
     "slid": set[str](),  # of other axes than before: drawn

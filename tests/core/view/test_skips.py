@@ -247,3 +247,23 @@ def test_what_a_stage_gives_before_it_shrinks_is_one() -> None:
     inner = block(net, "middle", half, hidden=half)
     up = block(net, "up", inner, full, hidden=inner, skip=full)
     assert skips(net.graph(up)) == ["down > up (skip)"]
+
+
+def rated(net: Net, cls: str) -> Graph:
+    """Features that go through a layer, and that another one rates beside what this gives."""
+    x = net.op("sin", net.input("x", 4, 6, 8))
+    inner = block(net, "history", x, hidden=x)
+    with net.call("rater", cls, params=4):
+        out = net.op("sum", net.op("mul", net.op("conv", inner), x), shape=(4,) if cls == "Rater" else (4, 6))
+    net.calls[-1] = replace(net.calls[-1], outputs={"": out})
+    given(net, context=inner, frames=x)
+    return net.graph(out)
+
+
+def test_what_is_only_rated_is_none() -> None:
+    assert skips(rated(Net(), "Mixer")) == ["sin > rater (skip)"]
+    graph = rated(Net(), "Rater")
+    assert skips(graph) == []
+    view = make_view(graph, DrawingOptions(depth=1, fold=False))
+    edges = tuple(replace(edge, skip=edge.value in view.graph.calls[-1].inputs.values()) for edge in view.edges)
+    assert any("nothing joins it" in fault.words for fault in faults(replace(view, edges=edges)))

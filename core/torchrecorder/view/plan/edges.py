@@ -60,7 +60,7 @@ class Ends:
                 reads = [read for head in heads for read in by_head[head]]
                 values = tuple(dict.fromkeys(read.origin for read in reads))
                 paths = [[it.id for it in boxes_around(self.plan.boxes, self.plan.nodes[at].box)] for at in heads]
-                outer = loops if source.kind in ("param", "buffer") and begun.issuperset(heads) else ()
+                outer = loops if not is_input and begun.issuperset(heads) else ()
                 common = (box for box in paths[0] if all(box in path for path in paths) and box not in outer)
                 box = None if is_input else next(common, None)
                 node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)

@@ -226,20 +226,28 @@ class Visibility:
     def _beginning(self) -> Iterator[int]:
         """Ops that take the parts of a tensor which a row of layers begins with, each of which hands them on.
 
-        Lines into the row would say such parts of each of its layers, where they are so of the first one alone.
+        Lines into the row would say such parts of each of its layers, where they are so of the first one alone. One
+        line that does stands at the row's entry; two, of a block with a residual, are taken for what each block does.
         """
         for items in self.tree.children:
             rows = [self.graph.calls[call] for call in items if self.tree.module(call) is not None]
             alike = (pair for pair in pairwise(rows) if len({self.tree.cls(row.id) for row in pair}) == 1)
             for first, then in alike:
-                given, made = {*first.outputs.values()}, dict[int, set[int]]()
+                given, made, places = {*first.outputs.values()}, dict[int, set[int]](), dict[int, int]()
                 for path, value in first.inputs.items():
                     op = self.graph.values[value].producer
                     if op is None or self.handed[op] is None or then.inputs.get(path) not in given - {value}:
                         continue
                     if self.graph.ops[op].name in (*PIECES, "getitem"):
-                        made.setdefault(self.graph.ops[op].inputs[0], set()).add(op)
-                yield from (op for ops in made.values() if len(ops) > 1 for op in ops)
+                        of = self.graph.ops[op].inputs[0]
+                        made.setdefault(of, set()).add(op)
+                        places[of] = places.get(of, 0) + self._reads(value, range(first.id, self.tree.end[first.id]))
+                yield from (op for of, ops in made.items() if len(ops) > 1 or places[of] > 1 for op in ops)
+
+    def _reads(self, value: int, calls: range) -> int:
+        """How often ops that are drawn read a value in some calls."""
+        own = [op for op in self.readers.get(value, ()) if op.call in calls]
+        return sum(sum(self._reads(it, calls) for it in op.outputs) if self.handed[op.id] == value else 1 for op in own)
 
     def _parting(self) -> Iterator[int]:
         """Ops that exchange axes in functions that do nothing else, where layers of a class call others in turns.

@@ -95,7 +95,8 @@ class _Asides:
             found = set[int]()
             for tail, value in [*self.draft.tails[node.id].items()]:
                 is_kept = self.nodes[tail].kind == "call" and value in self.facts.aside  # a grid of another layer
-                if (is_kept or self._is_aside(tail)) and not self._needs(node, tail):
+                is_kept |= self._is_aside(tail) and not self._begins(self.nodes[tail])
+                if is_kept and not self._needs(node, tail):
                     self.draft.part(tail, node.id)
                     parted.append((tail, node.id, value))
                     found |= self._behind(tail, value, self._inputs)
@@ -126,7 +127,13 @@ class _Asides:
         heads = (self.draft.nodes[head] for head in self.draft.heads[node.id])
         is_named = bool(node.name) and any(head.kind == "op" for head in heads)
         is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
-        return (node.kind == "const" or is_number) and not is_named
+        return (node.kind == "const" or is_number) and not is_named and not self._begins(node)
+
+    def _begins(self, node: Node) -> bool:
+        """Whether a loop begins with numbers that differ, such as one choice for each future; zeros tell nothing."""
+        calls = {call for head in self.draft.heads[node.id] for call in self.draft.nodes[head].calls[:1]}
+        is_counted = any(self.graph.ops[op].name == "arange" for op in node.ops)
+        return is_counted and any(not self.facts.states(call).isdisjoint(node.values) for call in calls)
 
     def _is_aside(self, node: int) -> bool:
         if node not in self._known:
