@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from math import isclose
 
 from torchrecorder.graph import Op
@@ -98,23 +98,29 @@ class SettingsProof:
             cls = re.sub("^Parametrized|[123]d$", "", names(at)["class"])
             if not self.facts.children[at]:
                 classes.setdefault(cls, {}).setdefault(self.graph.calls[at].module, at)
+        leaves = [at for at in range(call + 1, self.facts.end[call]) if not self.facts.children[at]]
+        every = {at: ways for at in leaves if (ways := [work["channels"] for work in self._works([at])])}
         for match in filter(None, held):
             layers = [*classes.get(match[2], {}).values()]
-            ways = [[work["channels"] for work in self._works([at])] for at in layers if match[3]]
-            row = " ".join(chain(*ways))
-            is_row = re.sub(r"\b(\d+) \1(?=→)", r"\1", row) == (match[3] or "") and all(len(way) == 1 for way in ways)
-            if len(layers) != int(match[1] or 1) or not is_row or not (row == "" or all(self._lead(layers))):
+            inside = [at for at in every if match[3] and layers and layers[0] <= at <= layers[-1]]
+            row = re.sub(r"\b(\d+) \1(?=→)", r"\1", " ".join(chain(*map(every.__getitem__, inside))))
+            is_row = row == (match[3] or "") and (not row or (inside == layers and self._is_straight(call, min(every))))
+            if len(layers) != int(match[1] or 1) or not is_row:
                 return names(call)["class"] != names(drawn)["class"]
         return True
 
-    def _lead(self, layers: Sequence[int]) -> Iterator[bool]:
-        """Of each layer but the first whether it reads what is made of what the one before gives."""
-        for before, layer in pairwise(layers):
-            made, read = self.facts.ops_of([before]), self.facts.ops_of([layer])
-            for op in read:
-                makers = {self.graph.values[value].producer for value in self.graph.ops[op].inputs}
-                read += [at for at in makers.difference(read) if at is not None and at >= min(made)]
-            yield not {*read}.isdisjoint(made)
+    def _is_straight(self, call: int, first: int) -> bool:
+        """Whether each layer in a call, and each op in none, reads the one before alone, from a first one on."""
+        ops = [self.graph.ops[op] for op in sorted(self.facts.ops_of([call])) if op >= min(self.facts.ops_of([first]))]
+        things = [
+            [*row] for _, row in groupby(ops, lambda op: -op.id - 1 if self.facts.children[op.call] else op.call)
+        ]
+        for before, after in pairwise(things):
+            read = (self.graph.values[value] for op in after for value in op.inputs)
+            makers = {value.producer for value in read if value.kind in ("input", "op")}
+            if not {op.id for op in before}.intersection(makers) or not makers <= {op.id for op in (*before, *after)}:
+                return False
+        return True
 
     def _drawn_for(self, coverage: Coverage, node: Node, again: Mapping[int, Sequence[int]]) -> set[int]:
         """All ops that a node stands for."""
