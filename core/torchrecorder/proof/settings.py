@@ -29,6 +29,8 @@ _HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
+_WIDTHS = 7
+"""Layers whose widths are written one by one; of more, equal ones side by side are written once."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
@@ -234,9 +236,10 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
     for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
         own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
-        is_each = len(said) > 1 and len(own) <= _FEW and not odd
-        if match and not (said == own if is_each else {*own} <= {*said} <= {*true}):
-            yield f"{match[0].strip()}, and it is {', '.join(own if is_each else sorted({*own}))}"
+        rows = [own] if len(own) <= _WIDTHS else [[text for text, _ in groupby(own)]]
+        is_row = len(said) > 1 and not odd
+        if match and not (said in rows if is_row else {*own} <= {*said} <= {*true}):
+            yield f"{match[0].strip()}, and it is {', '.join(rows[0] if is_row else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
     for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
@@ -252,9 +255,12 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         is_listed &= not is_or
         if is_other and name == "kernel" and not is_or and "…" not in said and len(said) > 1:
             yield f"{name} {', '.join(said)} as of one turn, and turns differ"
+        is_row = len(said) > 1 and "…" not in said and name != "channels" and f"{said[0]} or " not in words
         is_way = name == "channels" and re.search(r"→\d+→", words) is not None
         if (is_listed or is_way) and not odd:  # one after another
             is_so = said == every
+        elif is_row and not odd:
+            is_so = said == [text for text, _ in groupby(every)]
         if "…" in said and not odd and not _are_even(true):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
         elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):

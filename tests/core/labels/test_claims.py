@@ -97,12 +97,28 @@ def lines(net: nn.Module) -> str:
         (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
         (chain((8, 8), (8, 16), (8, 16), (16, 32)), "8→8, 8→16, 16→32"),
         (chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), "3, 1, 5, 5 · 8→8"),
-        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
+        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3 or 1 or 5 · 8→8"),
     ],
     ids=["no range", "of one in each turn", "a factor", "none", "kernels", "of many"],
 )
 def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Module, said: str) -> None:
     assert said in lines(net)
+
+
+def test_a_list_of_widths_has_those_of_layers_in_their_order() -> None:
+    """A reader of `→32, 8, 16` for six layers took 16 for the width of the last, which was 32."""
+    widths = (132, 108, 108, 108, 116, 132, 100, 132)
+    few, many = (chain(*pairwise((100, *widths[:n]))) for n in (6, 8))
+    said = "→132, 108, 108, 108, 116, 132"
+    assert said in lines(few)
+    assert "3 · 100–132→100–132 · " in lines(many)
+    for net, true in ((few, said), (many, "100–132→100–132")):
+        graph = record(net, torch.zeros(1, 8, 64))
+
+        def lie(view: View, true: str = true) -> Any:
+            return lambda node: words(view)(node).replace(true, "→132, 108, 116, 100")
+
+        assert [fault.kind for fault in Prover(graph, lie).faults(make_view(graph))] == ["settings"]
 
 
 def test_widths_of_layers_in_a_row_are_a_way() -> None:
