@@ -116,8 +116,9 @@ def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = Fal
     is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
-    is_mixed = [text for text, _ in groupby(texts)] != once and not is_range(once)
-    if 1 < len(once) <= LISTED < len(texts) and (len(once) == 2 or is_mixed) and not sizes:
+    in_order = [text for text, _ in groupby(texts)]
+    is_mixed = len(once) == 2 or in_order != once * (len(in_order) // len(once))  # not the same turns
+    if 1 < len(once) <= LISTED < len(texts) and is_mixed and not sizes:
         return " or ".join(once)
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 
@@ -136,10 +137,9 @@ def _expansion(texts: Sequence[str]) -> str:
         is_few = 1 < len({*after}) <= LISTED
         for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
             factors = [b / a if a else 0.0 for a, b in zip(*ways, strict=True)]
-            is_told = len({*factors}) <= (1 if is_few else _FACTORS) and all(n > 1 and n.is_integer() for n in factors)
-            told = _in_order([f"{n:.0f}" for n in factors]) if is_told else []
-            if told:
-                return f"{word} {', '.join(told if len({*told}) > 1 else told[:1])}"
+            is_told = len({*factors}) <= (1 if is_few else _FACTORS)
+            if is_told and all(n > 1 and n.is_integer() for n in factors):
+                return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
         if len({*after}) > 1 and (given := _in_order([*map(str, after)])):
             return f"→{', '.join(given)}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))

@@ -237,7 +237,7 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
         own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
         rows = [own] if len(own) <= _WIDTHS else [[text for text, _ in groupby(own)]]
-        is_row = len(said) > 1 and not odd
+        is_row = match is given and len(said) > 1 and not odd
         if match and not (said in rows if is_row else {*own} <= {*said} <= {*true}):
             yield f"{match[0].strip()}, and it is {', '.join(rows[0] if is_row else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
@@ -260,7 +260,8 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         if (is_listed or is_way) and not odd:  # one after another
             is_so = said == every
         elif is_row and not odd:
-            is_so = said == [text for text, _ in groupby(every)]
+            in_order = [text for text, _ in groupby(every)]
+            is_so = in_order == said * (len(in_order) // len(said))  # or as many turns
         if "…" in said and not odd and not _are_even(true):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
         elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
