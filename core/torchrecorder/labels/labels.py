@@ -333,26 +333,29 @@ class Labels:
                 ways[at] = _ONE_WAY.findall(summary(class_name(module), module.extra_repr))
         between = [at for at in ways if calls[0] <= at <= calls[-1]]
         row = [ways[at] for at in between]
-        if between != [*calls] or any(len(way) != 1 for way in row) or not self._is_straight(around, min(ways)):
-            return ""
-        if any(a[0][1] != b[0][0] for a, b in pairwise(row)):
+        is_one_way = between == [*calls] and all(len(way) == 1 for way in row)
+        if (
+            not is_one_way
+            or any(a[0][1] != b[0][0] for a, b in pairwise(row))
+            or not self._is_straight(around, min(ways))
+        ):
             return ""
         widths = [row[0][0][0], *(way[0][1] for way in row)]
         return "→".join(widths) if len(widths) <= (_IN_ROW if len({*widths}) > 1 else _EQUAL_IN_ROW) else ""
 
     def _is_straight(self, around: int, first: int) -> bool:
         """Whether in a closed layer, from one in it on, all that runs reads only what the one before gives."""
-        made: list[tuple[int, set[int]]] = []  # by layer, or op in none, what it gives
+        before, thing, made = set[int](), None, set[int]()
         for op in map(self.graph.ops.__getitem__, self._tree.all_ops_of(around)):
             if op.id < self._tree.first_op[first]:
                 continue
-            thing = -op.id - 1 if self._tree.children[op.call] else op.call
-            if not made or made[-1][0] != thing:
-                made.append((thing, set()))
+            its = -op.id - 1 if self._tree.children[op.call] else op.call  # the layer, or the op in none
+            before, made = (before, made) if its == thing else (made, set())
             data = {value for value in op.inputs if self.graph.values[value].kind in ("input", "op")}
-            if made[1:] and not data <= set[int]().union(*(given for _, given in made[-2:])):
+            if before and not (data and data <= before | made):
                 return False
-            made[-1][1].update(op.outputs)
+            thing = its
+            made |= {*op.outputs}
         return True
 
     def _tied(self, node: Node) -> list[str]:

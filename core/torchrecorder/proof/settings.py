@@ -114,9 +114,7 @@ class SettingsProof:
     def _is_straight(self, call: int, first: int) -> bool:
         """Whether each layer in a call, and each op in none, reads the one before alone, from a first one on."""
         ops = [self.graph.ops[op] for op in sorted(self.facts.ops_of([call])) if op >= min(self.facts.ops_of([first]))]
-        things = [
-            [*row] for _, row in groupby(ops, lambda op: -op.id - 1 if self.facts.children[op.call] else op.call)
-        ]
+        things = [[*row] for _, row in groupby(ops, lambda op: -op.id - 1 if self.facts.children[op.call] else op.call)]
         for before, after in pairwise(things):
             read = (self.graph.values[value] for op in after for value in op.inputs)
             makers = {value.producer for value in read if value.kind in ("input", "op")}
