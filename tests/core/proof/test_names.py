@@ -508,7 +508,7 @@ def test_a_layer_of_another_container_is_named_where_it_is_drawn_in_a_node() -> 
             self.mix, self.norm = nn.Sequential(nn.Sequential(nn.Linear(8, 8)), nn.Linear(8, 8)), nn.LayerNorm(8)
 
         def forward(self, x: Tensor) -> Any:
-            return self.mix[1](self.norm(self.mix[0][0](x)).cumsum(1))
+            return self.mix[1](self.norm(self.mix[0](x)).cumsum(1))
 
     view = make_view(record(Stage(), TOKENS), DrawingOptions())
     assert "mix.0, norm" in [Labels(view).node(node).name for node in view.nodes]
