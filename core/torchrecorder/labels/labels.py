@@ -323,7 +323,7 @@ class Labels:
     def _row_of(self, calls: Sequence[int], around: int) -> str:
         """The channels of layers in a closed one, `8→16→2`, of which each reads what the one before gives.
 
-        A reader takes classes with channels for one row, so none is written if there is a branch.
+        A reader takes classes with channels for one row, so none of several is written if there is a branch.
         """
         tree, values, ways = self._tree, self.graph.values, dict[int, list[tuple[str, str]]]()
         for at in range(around + 1, tree.end[around]):
@@ -337,7 +337,7 @@ class Labels:
         if (
             not is_one_way
             or any(a[0][1] != b[0][0] for a, b in pairwise(row))
-            or not self._is_straight(around, min(ways))
+            or (ways.keys() - calls[:1] and not self._is_straight(around, min(ways)))
         ):
             return ""
         widths = [row[0][0][0], *(way[0][1] for way in row)]

@@ -106,7 +106,9 @@ class SettingsProof:
             layers = [*classes.get(match[2], {}).values()]
             inside = [at for at in every if match[3] and layers and layers[0] <= at <= layers[-1]]
             row = re.sub(r"\b(\d+) \1(?=→)", r"\1", " ".join(chain(*map(every.__getitem__, inside))))
-            is_row = row == (match[3] or "") and (not row or (inside == layers and self._is_straight(call, min(every))))
+            is_row = row == (match[3] or "") and (
+                not row or (inside == layers and (len(every) == 1 or self._is_straight(call, min(every))))
+            )
             if len(layers) != int(match[1] or 1) or not is_row:
                 return names(call)["class"] != names(drawn)["class"]
         return True
