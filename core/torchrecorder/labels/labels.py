@@ -328,9 +328,10 @@ class Labels:
         tree, values, ways = self._tree, self.graph.values, dict[int, list[tuple[str, str]]]()
         for at in range(around + 1, tree.end[around]):
             module = None if tree.children[at] else self._module(at)
+            way = [] if module is None else _ONE_WAY.findall(summary(class_name(module), module.extra_repr))
             read = (values[value] for op in tree.all_ops_of(at) for value in self.graph.ops[op].inputs)
-            if module is not None and any(value.kind == "param" and len(value.shape) > 1 for value in read):
-                ways[at] = _ONE_WAY.findall(summary(class_name(module), module.extra_repr))
+            is_other = module is not None and any(value.kind == "param" and len(value.shape) > 1 for value in read)
+            ways |= {at: way} if way or is_other else {}
         between = [at for at in ways if calls[0] <= at <= calls[-1]]
         row = [ways[at] for at in between]
         is_one_way = between == [*calls] and all(len(way) == 1 for way in row)
