@@ -36,7 +36,6 @@ from torchrecorder.view.differences import FUNCTION, HEADS, INDEX, heads, values
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
-from torchrecorder.view.plan.repeats import calls_alone, dependence
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
 from torchrecorder.view.tree import CallTree, call_tree
@@ -314,21 +313,50 @@ class Labels:
         weighted = {cls: calls for cls, calls in known.items() if any(map(tree.n_params, calls))}
         for kinds in (known, weighted):
             names = {cls: f"{len(calls)} {cls}" if calls[1:] else cls for cls, calls in kinds.items()}
-            rows = [f"{names[cls]} {self._row_of(calls)}".strip() for cls, calls in kinds.items()]
+            rows = [f"{names[cls]} {self._row_of(calls, call)}".strip() for cls, calls in kinds.items()]
             for words in map(", ".join, (rows if is_even else (), names.values())):
                 if len(kinds) <= _MAX_KINDS and len(words) <= _MAX_HELD and _IS_HELD.search(words):
                     return words
         return ""
 
-    def _row_of(self, calls: Sequence[int]) -> str:
-        """The channels of layers each of which reads what is made of what the one before gives, `8→16→2`."""
-        modules = [self.graph.modules[self.graph.calls[call].module] for call in calls]
-        ways = [_ONE_WAY.findall(summary(class_name(it), it.extra_repr)) for it in modules]
-        after = [bits >> i & 1 for i, bits in enumerate(dependence(self._tree, calls_alone(calls))[1:])]
-        if not all(after) or any(len(of) != 1 for of in ways) or any(a[0][1] != b[0][0] for a, b in pairwise(ways)):
+    def _row_of(self, calls: Sequence[int], around: int) -> str:
+        """The channels of layers in a closed one, `8→16→2`, of which each reads what the one before gives.
+
+        A reader takes classes with channels for one row, so none of several is written if there is a branch.
+        """
+        tree, values, ways = self._tree, self.graph.values, dict[int, list[tuple[str, str]]]()
+        for at in range(around + 1, tree.end[around]):
+            module = None if tree.children[at] else self._module(at)
+            way = [] if module is None else _ONE_WAY.findall(summary(class_name(module), module.extra_repr))
+            read = (values[value] for op in tree.all_ops_of(at) for value in self.graph.ops[op].inputs)
+            is_other = module is not None and any(value.kind == "param" and len(value.shape) > 1 for value in read)
+            ways |= {at: way} if way or is_other else {}
+        between = [at for at in ways if calls[0] <= at <= calls[-1]]
+        row = [ways[at] for at in between]
+        is_one_way = between == [*calls] and all(len(way) == 1 for way in row)
+        if (
+            not is_one_way
+            or any(a[0][1] != b[0][0] for a, b in pairwise(row))
+            or (ways.keys() - calls[:1] and not self._is_straight(around, min(ways)))
+        ):
             return ""
-        row = [ways[0][0][0], *(way[0][1] for way in ways)]
-        return "→".join(row) if len(row) <= (_IN_ROW if len({*row}) > 1 else _EQUAL_IN_ROW) else ""
+        widths = [row[0][0][0], *(way[0][1] for way in row)]
+        return "→".join(widths) if len(widths) <= (_IN_ROW if len({*widths}) > 1 else _EQUAL_IN_ROW) else ""
+
+    def _is_straight(self, around: int, first: int) -> bool:
+        """Whether in a closed layer, from one in it on, all that runs reads only what the one before gives."""
+        before, thing, made = set[int](), None, set[int]()
+        for op in map(self.graph.ops.__getitem__, self._tree.all_ops_of(around)):
+            if op.id < self._tree.first_op[first]:
+                continue
+            its = -op.id - 1 if self._tree.children[op.call] else op.call  # the layer, or the op in none
+            before, made = (before, made) if its == thing else (made, set())
+            data = {value for value in op.inputs if self.graph.values[value].kind in ("input", "op")}
+            if before and not (data and data <= before | made):
+                return False
+            thing = its
+            made |= {*op.outputs}
+        return True
 
     def _tied(self, node: Node) -> list[str]:
         """`weight of enc.0` of a layer or an op that takes the weight of another layer."""

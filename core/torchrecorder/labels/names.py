@@ -40,14 +40,17 @@ def run_name(graph: Graph, paths: Sequence[str], base: str, parts: Collection[st
     """The name of modules that are shown as one, with their parts, from `base` on.
 
     All of a list or container are `blocks`; some of it `blocks.1–5`; a single module without parts, or one that is
-    called again, its path.
+    called again, its path. Parts with parameters that are not beside it are named, too: `norm1, patch_embed.proj`.
     """
     first, last = relative(paths[0], base), relative(paths[-1], base)
     if first == last:
-        home = paths[0].rpartition(".")[0]
+        whole, home = paths[0], paths[0].rpartition(".")[0]
         while parts and len(home) > len(base) and _is_whole(graph, home, {paths[0], *parts}):
-            first, home = relative(home, base), home.rpartition(".")[0]
-        return first
+            whole, home = home, home.rpartition(".")[0]
+        elsewhere = (path for path in parts if not path.startswith(f"{home}.".lstrip(".")) and path in graph.modules)
+        beside = {path for path in elsewhere if graph.modules[path].params.total and paths[0] in parts}
+        named = dict.fromkeys(path for path in (parts if beside else paths) if path in {paths[0], *beside})
+        return ", ".join(relative(whole if path == paths[0] else path, base) for path in named)
     pairs = [*zip(first.split("."), last.split("."), strict=False)]
     changing = [i for i, (a, b) in enumerate(pairs) if a != b]
     parent = ".".join(a for a, _ in pairs[: changing[0]]) if changing else ""

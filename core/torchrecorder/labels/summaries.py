@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 
 from torchrecorder.view import Span
 from torchrecorder.view.node_kinds import spoken
@@ -17,7 +17,7 @@ from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import LISTED, SIZES, ReprArguments, is_range, read, side_by_side, split
 
 _LEAST_SAVED = 3  # characters for which sizes are not written by their ends
-_WIDTHS = 7  # that are written of layers, also where these are many: of an EfficientNet
+_WIDTHS = 7  # that are written of layers one by one, or of more layers in as many groups: of an EfficientNet
 _FACTORS = 3  # that are written of layers which widen by several
 MAX_REST = 28  # cap on the `extra_repr` of a layer without a rule
 _UNTOLD = names(
@@ -109,14 +109,16 @@ def _place(rule: _Rule, args: ReprArguments, span: Span) -> tuple[int | None, Se
 def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
     """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` of a row, each of which reads the last one.
 
-    Of others each text once, two as `2 or 1`: a list would read as that of two layers.
+    Of others each text once, two as `2 or 1`, and more that come back: a list would read as that of so many layers.
     """
     once = [*dict.fromkeys(texts)]
     rows = [text.split("→") for text in texts]
     is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
-    if len(once) == 2 and len(texts) > LISTED and not sizes:
+    in_order = [text for text, _ in groupby(texts)]
+    is_mixed = len(once) == 2 or in_order != once * (len(in_order) // len(once))  # not the same turns
+    if 1 < len(once) <= LISTED < len(texts) and is_mixed and not sizes:
         return " or ".join(once)
     return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
 
@@ -138,9 +140,15 @@ def _expansion(texts: Sequence[str]) -> str:
             is_told = len({*factors}) <= (1 if is_few else _FACTORS)
             if is_told and all(n > 1 and n.is_integer() for n in factors):
                 return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
-        if 1 < len(given := dict.fromkeys(map(str, after))) <= _WIDTHS:
-            return f"→{', '.join(map(str, after) if len(after) <= LISTED else given)}"
+        if len({*after}) > 1 and (given := _in_order([*map(str, after)])):
+            return f"→{', '.join(given)}"
     return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
+
+
+def _in_order(values: Sequence[str]) -> Sequence[str]:
+    """Of a few layers the value of each, of more once of those side by side; none if one comes back behind others."""
+    once = values if len(values) <= _WIDTHS else [value for value, _ in groupby(values)]
+    return once if len(once) <= _WIDTHS and (once is values or len({*once}) == len(once)) else []
 
 
 def setting(span: Span) -> str:

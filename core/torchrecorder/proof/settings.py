@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from math import isclose
 
 from torchrecorder.graph import Op
@@ -29,6 +29,8 @@ _HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
+_WIDTHS = 7
+"""Layers whose widths are written one by one; of more, equal ones side by side are written once."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
@@ -98,23 +100,29 @@ class SettingsProof:
             cls = re.sub("^Parametrized|[123]d$", "", names(at)["class"])
             if not self.facts.children[at]:
                 classes.setdefault(cls, {}).setdefault(self.graph.calls[at].module, at)
+        leaves = [at for at in range(call + 1, self.facts.end[call]) if not self.facts.children[at]]
+        every = {at: ways for at in leaves if (ways := [work["channels"] for work in self._works([at])])}
         for match in filter(None, held):
             layers = [*classes.get(match[2], {}).values()]
-            ways = [[work["channels"] for work in self._works([at])] for at in layers if match[3]]
-            row = " ".join(chain(*ways))
-            is_row = re.sub(r"\b(\d+) \1(?=→)", r"\1", row) == (match[3] or "") and all(len(way) == 1 for way in ways)
-            if len(layers) != int(match[1] or 1) or not is_row or not (row == "" or all(self._lead(layers))):
+            inside = [at for at in every if match[3] and layers and layers[0] <= at <= layers[-1]]
+            row = re.sub(r"\b(\d+) \1(?=→)", r"\1", " ".join(chain(*map(every.__getitem__, inside))))
+            is_row = row == (match[3] or "") and (
+                not row or (inside == layers and (len(every) == 1 or self._is_straight(call, min(every))))
+            )
+            if len(layers) != int(match[1] or 1) or not is_row:
                 return names(call)["class"] != names(drawn)["class"]
         return True
 
-    def _lead(self, layers: Sequence[int]) -> Iterator[bool]:
-        """Of each layer but the first whether it reads what is made of what the one before gives."""
-        for before, layer in pairwise(layers):
-            made, read = self.facts.ops_of([before]), self.facts.ops_of([layer])
-            for op in read:
-                makers = {self.graph.values[value].producer for value in self.graph.ops[op].inputs}
-                read += [at for at in makers.difference(read) if at is not None and at >= min(made)]
-            yield not {*read}.isdisjoint(made)
+    def _is_straight(self, call: int, first: int) -> bool:
+        """Whether each layer in a call, and each op in none, reads the one before alone, from a first one on."""
+        ops = [self.graph.ops[op] for op in sorted(self.facts.ops_of([call])) if op >= min(self.facts.ops_of([first]))]
+        things = [[*row] for _, row in groupby(ops, lambda op: -op.id - 1 if self.facts.children[op.call] else op.call)]
+        for before, after in pairwise(things):
+            read = (self.graph.values[value] for op in after for value in op.inputs)
+            makers = {value.producer for value in read if value.kind in ("input", "op")}
+            if not {op.id for op in before}.intersection(makers) or not makers <= {op.id for op in (*before, *after)}:
+                return False
+        return True
 
     def _drawn_for(self, coverage: Coverage, node: Node, again: Mapping[int, Sequence[int]]) -> set[int]:
         """All ops that a node stands for."""
@@ -228,9 +236,10 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
     factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
     for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
         own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
-        is_each = len(said) > 1 and len(own) <= _FEW and not odd
-        if match and not (said == own if is_each else {*own} <= {*said} <= {*true}):
-            yield f"{match[0].strip()}, and it is {', '.join(own if is_each else sorted({*own}))}"
+        rows = [own] if len(own) <= _WIDTHS else [[text for text, _ in groupby(own)]]
+        is_row = match is given and len(said) > 1 and not odd
+        if match and not (said in rows if is_row else {*own} <= {*said} <= {*true}):
+            yield f"{match[0].strip()}, and it is {', '.join(rows[0] if is_row else sorted({*own}))}"
     ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
     for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
@@ -246,9 +255,13 @@ def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str,
         is_listed &= not is_or
         if is_other and name == "kernel" and not is_or and "…" not in said and len(said) > 1:
             yield f"{name} {', '.join(said)} as of one turn, and turns differ"
+        is_row = len(said) > 1 and "…" not in said and name != "channels" and f"{said[0]} or " not in words
         is_way = name == "channels" and re.search(r"→\d+→", words) is not None
         if (is_listed or is_way) and not odd:  # one after another
             is_so = said == every
+        elif is_row and not odd:
+            in_order = [text for text, _ in groupby(every)]
+            is_so = in_order == said * (len(in_order) // len(said))  # or as many turns
         if "…" in said and not odd and not _are_even(true):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
         elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import accumulate
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
@@ -85,6 +86,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         behind = [*_behind(view.graph, own, shown)]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
             yield f"“{words}” at {key} names {wrong}, which nothing has there"
+        for path in _unnamed(view.graph, thing, words.partition(" · ")[0]) if isinstance(thing, Node) else ():
+            yield f"“{words}” at {key} does not name {path}, which is not in what it names"
         written = {op.attrs.get("0", "") for op in (*own, *inner) if op.name == "einsum"}
         known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
@@ -253,6 +256,19 @@ def _wrong_paths(view: View, letter: str) -> Iterator[str]:
         rows = [row for row in graph.calls if row.module in paths]
         if not paths.isdisjoint(graph.modules) and values.isdisjoint(at for row in rows for at in row.outputs.values()):
             yield f"“{name}” in {letter or 'the picture'} is the path of a layer that does not give it"
+
+
+def _unnamed(graph: Graph, node: Node, said: str) -> Iterator[str]:
+    """Parts with parameters that are neither named nor in the container of the layer that is."""
+    path, *others = {graph.calls[call].module for call in node.calls} or ("",)
+    steps, names = [*accumulate(path.split("."), "{}.{}".format)], said.split(", ")
+    holding = [it for it in steps if any(f".{it}".endswith(f".{name}") for name in names)]
+    home = holding[-1].rpartition(".")[0] if holding else ""
+    modules = {graph.calls[call].module for part in node.parts for call in part.calls} if holding and not others else ()
+    for part in (graph.modules[it] for it in modules if it != path and it in graph.modules):
+        is_named = any(f".{part.fqn}".endswith(f".{name}") for name in names)
+        if home and part.params.total and not part.fqn.startswith(f"{home}.") and not is_named:
+            yield part.fqn
 
 
 def _are(name: str, paths: Set[str]) -> bool:

@@ -105,6 +105,22 @@ def test_ends_stand_for_what_is_between_only_if_it_follows_from_them(net: nn.Mod
     assert said in lines(net)
 
 
+def test_a_list_of_widths_has_those_of_layers_in_their_order() -> None:
+    """A reader of `→32, 8, 16` for six layers took 16 for the width of the last, which was 32."""
+    widths = (132, 108, 108, 108, 116, 132, 100, 132)
+    few, many = (chain(*pairwise((100, *widths[:n]))) for n in (6, 8))
+    said = "→132, 108, 108, 108, 116, 132"
+    assert said in lines(few)
+    assert "3 · 100–132→100–132 · " in lines(many)
+    for net, true in ((few, said), (many, "100–132→100–132")):
+        graph = record(net, torch.zeros(1, 8, 64))
+
+        def lie(view: View, true: str = true) -> Any:
+            return lambda node: words(view)(node).replace(true, "→132, 108, 116, 100")
+
+        assert [fault.kind for fault in Prover(graph, lie).faults(make_view(graph))] == ["settings"]
+
+
 def test_widths_of_layers_in_a_row_are_a_way() -> None:
     """Readers asked for the widths of a CSRNet's backend, and took those of one layer in several blocks for a way."""
     sizes = tuple(f"{a}, {b}" for a, b in pairwise((64, 64, 64, 64, 32, 16, 8)))
@@ -155,7 +171,7 @@ def test_how_many_are_side_by_side_is_said_however_long_the_rest_is(n: int, behi
 
 def test_of_many_channels_in_no_order_those_given_are_said() -> None:
     net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
-    assert "· →8, 16, 32 ·" in lines(net)
+    assert "· →8, 16, 8, 8, 32, 8, 16 ·" in lines(net)
 
 
 def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +287,7 @@ def test_of_channels_that_are_too_long_what_the_layers_give_is_listed() -> None:
     sizes = Span(SIZES, ("8, 32", "64, 64", "128, 64", "32, 16"))
     assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · →32, 64, 64, 16"
     sizes = Span(SIZES, ("64, 64", "256, 64", "256, 128", "512, 128", "512, 256", "1024, 256", "1024, 512"))
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · →64, 128, 256, 512"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · →64, 64, 128, 128, 256, 256, 512"
 
 
 class Widening(nn.Module):

@@ -497,3 +497,22 @@ def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
     assert all(
         any(words in fault for fault in found) for words in ("names upsample", "has lost “first with downsample”")
     )
+
+
+def test_a_layer_of_another_container_is_named_where_it_is_drawn_in_a_node() -> None:
+    """A reader saw the last normalisation of a decoder in the node of its last block, of which it is no part."""
+
+    class Stage(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mix, self.norm = nn.Sequential(nn.Sequential(nn.Linear(8, 8)), nn.Linear(8, 8)), nn.LayerNorm(8)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.mix[1](self.norm(self.mix[0](x)).cumsum(1))
+
+    view = make_view(record(Stage(), TOKENS), DrawingOptions())
+    assert "mix.0, norm" in [Labels(view).node(node).name for node in view.nodes]
+    layout = paper(view)
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, ", norm", ""))
+    assert "does not name norm" in wrong

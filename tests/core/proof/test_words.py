@@ -443,7 +443,8 @@ def test_the_layers_that_a_closed_one_says_to_have_are_proved(lie: str) -> None:
         def forward(self, x: torch.Tensor) -> Any:
             a = self.acts[0](self.layers[0](x))
             b = self.acts[1](self.layers[1](a if self.is_row else x))
-            return self.layers[2](b if self.is_row else x) * b.softmax(-1).amax(-1, keepdim=True)
+            end = self.layers[2](b if self.is_row else x)
+            return end if self.is_row else end * b.softmax(-1).amax(-1, keepdim=True)
 
     nets = Held(3, 4, 5, 3, is_row=True), Held(3, 3, 3, 3, is_row=False)
     options = DrawingOptions(depth=1)
@@ -458,3 +459,29 @@ def test_the_layers_that_a_closed_one_says_to_have_are_proved(lie: str) -> None:
         return [fault.kind for fault in found]
 
     assert lied(row, true, lie) == lied(beside, "3 Linear, 2 Tanh", false) == ["settings"]
+
+
+@pytest.mark.parametrize("way", ["straight", "gated", "skip", "other between"])
+def test_widths_in_a_closed_layer_are_of_a_straight_row(way: str) -> None:
+    """A reader took the convolutions of a gate on the side for a part of the row, in which one more stood between."""
+
+    class Other(nn.Linear):
+        pass
+
+    class Held(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.last = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+            self.other = Other(4, 4) if way == "other between" else nn.Tanh()
+
+        def forward(self, x: torch.Tensor) -> Any:
+            a = self.other(self.first(x))
+            b = a * self.second(a) if way == "gated" else self.second(a)
+            return self.last(b) + x if way == "skip" else self.last(b)
+
+    view = make_view(record(nn.Sequential(Held(), nn.ReLU()).eval(), torch.zeros(2, 3)), DrawingOptions(depth=1))
+    (line,) = (words(view)(node) for node in view.nodes if "Linear" in words(view)(node))
+    assert ("3 Linear 3→4→4→3" in line) == (way == "straight")
+    lie = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("3 Linear,", "3 Linear 3→4→4→3,"))
+    assert not Prover(view.graph, words).faults(view)
+    assert [fault.kind for fault in lie.faults(view)] == ["settings"] * (way != "straight")
