@@ -333,10 +333,11 @@ def _is_of_join(coverage: Coverage, edge: Edge, said: str) -> bool:
         op, behind = view.graph.ops[made], behind | {_shape(view, value)}
         if value in view.nodes[edge.tail].values or not op.inputs:
             return False
-        if op.name in JOINS and len({*op.inputs}) > 1:
+        full = [it for it in op.inputs if 0 not in view.graph.values[it].shape]  # and not an empty cache
+        if op.name in JOINS and len({*full}) > 1:
             own = (it for it in op.inputs if _gives(coverage, edge.tail, it))
             return said in behind - {_shape(view, it) for it in own}
-        value = op.inputs[0]
+        value = (*full, op.inputs[0])[0]
     return False
 
 

@@ -557,7 +557,7 @@ class Imagined(nn.Module):
         self.step, self.look = Step(), nn.Conv2d(4, 6, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        state = self.look(x.repeat_interleave(5, 0))
+        state: Tensor = self.look(x.repeat_interleave(5, 0))
         actions = torch.arange(len(state)) % 5
         for _ in range(3):
             state = self.step(state, actions).cumsum(-1)
