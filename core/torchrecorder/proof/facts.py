@@ -186,7 +186,7 @@ class GraphFacts:
             return always
         sources = {origin[v] for v in self.data_of(op) if op.name not in JOINS or not self._is_nothing(v)}
         if len(sources) == 1:
-            return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
+            return of_one and all(changes_nothing(op, kernel) for kernel in same)
         return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
 
     def _is_nothing(self, value: int) -> bool:
@@ -228,13 +228,6 @@ class GraphFacts:
         same = [name for name in plain if name in _SAME]
         is_view = any(name in MOVES for name in names) and all(name in MOVES or name == _READ for name in names)
         return always, of_one, is_view, same
-
-    def _changes_nothing(self, op: Op, kernel: str) -> bool:
-        number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""
-        try:
-            return len(op.inputs) == 1 and float(number) == _SAME[kernel]
-        except ValueError:
-            return False
 
     def given_back(self, call: int) -> dict[int, int]:
         """Outputs of a call that are moved from all of what it got, beside others that it makes, by what it got."""
@@ -331,3 +324,12 @@ def _from(base: str, path: str) -> str:
     here, there = base.split(".") if base else [], path.split(".")
     n = len([*takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False))])
     return ".".join(("^" * (len(here) - n), *there[n:]))
+
+
+def changes_nothing(op: Op, kernel: str) -> bool:
+    """Whether a kernel of an op leaves a tensor as it is: `0 + x`."""
+    number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""
+    try:
+        return len(op.inputs) == 1 and float(number) == _SAME.get(kernel)
+    except ValueError:
+        return False

@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
-from torchrecorder.proof.facts import JOINS, MOVES
+from torchrecorder.proof.facts import JOINS, MOVES, changes_nothing
 from torchrecorder.view import Box, Node, View
 
 _ENGLISH = frozenset(
@@ -142,7 +142,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} says another number of ops than run there"
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
             yield f"“{words}” at {key} adds another number of things"
-        if is_alone and (own[1:] or any(op.id in ends and not _joins_nothing(view.graph, op) for op in behind)):
+        acting = (op for op in behind if not _joins_nothing(view.graph, op) and not changes_nothing(op, op.name))
+        if is_alone and (own[1:] or any(op.id in ends for op in acting)):
             yield f"“{words}” at {key} does not say what it takes besides"
 
 
