@@ -118,7 +118,7 @@ class Operands:
         return ", ".join(words) if len(words) <= _MOST and all(words) else ""
 
     def unlike(self, thing: Box | Node) -> Iterator[str]:
-        """What some of the calls that are drawn once get besides lines, and others not: `2 kinds of mask`."""
+        """Words for things besides lines that only some of the calls drawn once get: `2 kinds of mask`."""
         period, calls = getattr(thing, "period", 1), thing.calls if thing.repeat > 1 else ()
         start = next((op for call in calls[:1] for op in self.tree.all_ops_of(call)), 0)
         for rows in ([self.graph.calls[call].inputs for call in calls[i::period]] for i in range(period)):

@@ -15,7 +15,7 @@ from torchrecorder.view.model import Node
 
 _SUMS = frozenset(("add", "add_", "sub", "sub_"))
 _AXES = 2
-"""What a join gives has so many at least: a loss, or a number for each example, rates what comes to it."""
+"""Axes that the result of a join has at least: a loss, or a number for each example, rates what comes to it."""
 _CUTS = frozenset(("chunk", "split", "split_with_sizes", "tensor_split", "unbind", "hsplit", "vsplit", "dsplit"))
 
 

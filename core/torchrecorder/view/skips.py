@@ -156,14 +156,14 @@ class _Spines:
         return False
 
     def _joint_ways(self, node: int, layers: int) -> list[tuple[int, int]]:
-        """What comes to the last joint node above a node, each with the layers from there on."""
+        """The data that come to the last joint node above a node, each with the layers from there on."""
         if (joint := self.joined[node]) < 0:
             return []
         before = self.layers[self.spine[joint]] if self.spine[joint] >= 0 else 0
         return [(tail, layers + self.layers[node] - before) for tail in self._even(self.view.nodes[joint])]
 
     def _even(self, node: Node) -> list[int]:
-        """What comes to a concatenation, to a call or a product in the size of what that gives."""
+        """The data that come to a concatenation, or to a call or a product in the size of what that gives."""
         first, edges, name = _first(node), self.into[node.id], self._op_name(node).removesuffix("_")
         values = [*self.graph.calls[first.calls[0]].outputs.values()] if first.calls else list[int]()
         values = values if values[1:] else [*self.graph.ops[first.op or 0].outputs] if name == "mul" else []

@@ -170,7 +170,7 @@ class Strip:
         return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
 
     def _sort_exits(self, are_in_series: bool) -> bool:
-        """Lets the outputs of each node leave it in the order of where they go; whether any did not."""
+        """Whether the outputs of any node did not leave it in the order of where they go; now they do."""
         ends: dict[RowItem, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for wire in self.wires:
             if len(wire.tail.exits) > 1:

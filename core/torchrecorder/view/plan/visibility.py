@@ -245,7 +245,7 @@ class Visibility:
                 yield from (op for of, ops in made.items() if len(ops) > 1 or places[of] > 1 for op in ops)
 
     def _reads(self, value: int, calls: range) -> int:
-        """How often ops that are drawn read a value in some calls."""
+        """The number of times that drawn ops read a value in some calls."""
         own = [op for op in self.readers.get(value, ()) if op.call in calls]
         return sum(sum(self._reads(it, calls) for it in op.outputs) if self.handed[op.id] == value else 1 for op in own)
 
