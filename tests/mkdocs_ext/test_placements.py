@@ -171,7 +171,7 @@ def test_options_of_the_extension(nets: Path, caplog: pytest.LogCaptureFixture) 
     options = {"shape": "1,3", "depth": 0, "fold": "perhaps"}
     extension = TorchRecorderExtension(path=[str(nets)], options=options)
     page = Markdown(extensions=[extension]).convert("```torchrecorder nets.Net\n```")
-    assert "Linear" not in see(page).figures[0].text
+    assert "Linear 3→8, ReLU" in see(page).figures[0].text  # closed
     assert caplog.messages == [
         "torchrecorder: options: fold: 'perhaps' is neither yes nor no, nor a path with * or !, such as layers.*"
     ]

@@ -60,7 +60,7 @@ def convert(root: Path, text: str = FENCE, *, on_error: str = "warn", path: str 
 def test_paths_begin_at_the_configuration_file_and_front_matter_counts(root: Path) -> None:
     seen = see(convert(root, watch=["src"]))
     assert len(seen.figures) == 1
-    assert "ReLU" not in seen.figures[0].text
+    assert ", ReLU" in seen.figures[0].text
 
 
 @pytest.mark.parametrize(
