@@ -29,6 +29,7 @@ from torchrecorder.view.op_families import (
     WEIGHTED,
     names,
 )
+from torchrecorder.view.plan.visibility import ALL_OF_IT
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
 """How strongly a sign holds its sides together."""
@@ -58,8 +59,6 @@ _CUTS = (48, 40, 32, 24, 16, 8, 0)
 _CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
 """Code that readers would have to run in their heads: arguments to count, and in a long formula pieces by number."""
 _NEVER = re.compile("(?!)")
-_ALL = re.compile(r"\(?((None|\.\.\.|:),? ?)+\)?")
-"""An index that takes everything, mostly with new axes, which broadcasting needs and a formula does not."""
 _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
 
@@ -235,7 +234,7 @@ class _FormulaWriter:
         op = None if row.producer is None else self.graph.ops[row.producer]
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
-        is_move |= op is not None and op.name == "getitem" and bool(_ALL.fullmatch(op.attrs.get("1", "")))
+        is_move |= op is not None and op.name == "getitem" and bool(ALL_OF_IT.fullmatch(op.attrs.get("1", "")))
         if op is not None and op.id in self.ops and not is_move:
             text, binds = self.of_op(op)
             is_long = self._most is not None and (len(text) > self._most or "…" in text)

@@ -244,7 +244,7 @@ _PLAINLY |= {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
 _PLAINLY |= dict.fromkeys(("pow mean add rsqrt mul", "pow mean add rsqrt mul mul"), "RMSNorm")
 _PLAINLY |= {f"conv{axes}d": f"Conv{axes}d" for axes in (1, 2, 3)}
 """Classes of torch, of norms without the number of axes, by the ops that do their work."""
-_MOST_ACTS = 7
+_MOST_ACTS = 1 + max(len(acts.split()) for acts in _PLAINLY)
 """One more than any of these has."""
 
 

@@ -403,7 +403,8 @@ class _Parts:
         names = [self._graph.variable(op, at) for at in range(len(op.outputs))]
         name, around = names[op.outputs.index(value)], self._graph.around(op.call)
         others = {path.rpartition(".")[2] for row in around for path in row.inputs}
-        rows = (row for row in self._graph.ops if row.call == op.call and row.source != op.source)
+        beside = (self._graph.ops[item.id] for item in self._visible.tree.items[op.call] if not item.is_call)
+        rows = (row for row in beside if row.source != op.source)
         others.update(self._graph.variable(row, at) for row in rows for at in range(-1, len(row.outputs)))
         is_number = len({text.rstrip("0123456789") for text in names}) == 1 or "".join(names) in ascii_lowercase
         is_taken = is_number or name in others or name in self._graph.inputs

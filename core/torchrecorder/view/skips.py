@@ -28,7 +28,7 @@ from torchrecorder.view.tree import CallTree, call_tree
 _FEATURES = 2
 """Data of fewer axes are not features, so not a skip: a scale, a number of steps, a loss of each example."""
 _MOST_WAYS = 32
-"""Inputs of joins that are looked at for one edge."""
+"""Inputs of joins that are looked at for one edge: nests of joins have ways without end."""
 
 
 def with_skips(view: View) -> View:

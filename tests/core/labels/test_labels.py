@@ -266,7 +266,7 @@ def test_a_sequential_says_what_is_in_it() -> None:
 
 
 def test_a_closed_layer_says_the_few_layers_in_it() -> None:
-    """A reader found the net of a picture, a list of seven layers, nowhere; three side by side are no row of widths."""
+    """The seven layers of a closed list are named; three side by side have no widths in a row."""
 
     class Lone(nn.Module):
         def __init__(self) -> None:

@@ -550,7 +550,7 @@ def test_an_attention_within_and_one_to_others_give_the_same_by_their_last_ops()
 
 
 class Imagined(nn.Module):
-    """Steps from actions that nobody gives, then from those that the step before chose, ten of two examples."""
+    """A loop that begins with fixed actions, five for each example; later ones are the argmax of the state."""
 
     def __init__(self) -> None:
         super().__init__()

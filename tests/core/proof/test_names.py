@@ -500,7 +500,7 @@ def test_what_a_block_lacks_is_seen_in_the_inset() -> None:
 
 
 def test_a_layer_of_another_container_is_named_where_it_is_drawn_in_a_node() -> None:
-    """A reader saw the last normalisation of a decoder in the node of its last block, of which it is no part."""
+    """The final norm of a decoder was drawn in the node of its last block, and not named."""
 
     class Stage(nn.Module):
         def __init__(self) -> None:

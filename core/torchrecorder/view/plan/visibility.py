@@ -26,7 +26,7 @@ from torchrecorder.view.tree import Places, call_tree
 State = Literal["box", "node", "gone", "open"]
 """`open`: what is in it is drawn, without a box around it."""
 _NUMBER = re.compile(r"-?\d+")
-_ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
+ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
 _OF_AXIS = r"(\.\.\.|(-?\d+)?:(-?\d+)?)"
 _STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
@@ -342,7 +342,7 @@ def handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     is_part = is_taken if op.name == "getitem" else op.name in PIECES or _changes_nothing(op)
     if is_part and not is_all:
         return op.inputs[0]
-    if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
+    if op.name in SHAPING or (op.name == "getitem" and ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
         return op.inputs[0]
     if op.name not in ("cat", "concat") or len(op.outputs) != 1:
         return None
