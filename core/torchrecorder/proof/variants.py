@@ -265,7 +265,8 @@ def _sentence(text: str) -> _Sentence | None:
                 less |= {old} if is_exchange else {new} if new != name or how == "without" else set()
     gone, come = ({frozenset(name.split(" in ")) for name in names - {""}} for names in (less, more))
     which = (match[1] or "").replace("first", "1st")
-    places = tuple(int(place) - 1 for place in re.findall(r"\d+(?=[a-z])", which))
+    spans = re.findall(r"(\d+)[a-z]+(?:–(\d+))?", which)
+    places = tuple(place - 1 for a, b in spans for place in range(int(a), int(b or a) + 1))
     n = 0 if match[3] else len(places) or int(which) if which else None
     return _Sentence(text, n, gone, come, counted, places)
 

@@ -269,7 +269,8 @@ class Choice:
         unlike = [it for it in letters if it != kind and self._is_unlike(node, self.opened[it].call)]
         for it in (*(it for it in letters if it == kind), *unlike):
             inside = self.opened[it]
-            if (words := self.kinds.in_words(calls, inside.call, self._shown_in(inside))) is not None:
+            shown, is_series = self._shown_in(inside), node.repetition == "series" and len(calls) == len(node.calls)
+            if (words := self.kinds.in_words(calls, inside.call, shown, is_series=is_series)) is not None:
                 return replace(node, inset=letters[it], differs=(*words, *node.differs))
         others = tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
         words = self.kinds.in_words(node.calls, node.calls[0]) or []

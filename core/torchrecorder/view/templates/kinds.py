@@ -95,9 +95,11 @@ class Kinds:
             members.setdefault(kind, []).append(call)
         return members
 
-    def in_words(self, calls: Sequence[int], model: int, shown: Shown = NOTHING) -> list[str] | None:
+    def in_words(
+        self, calls: Sequence[int], model: int, shown: Shown = NOTHING, *, is_series: bool = False
+    ) -> list[str] | None:
         """Differences of calls from one that is drawn; as `Words.said`."""
-        return self._words.said(calls, model, shown)
+        return self._words.said(calls, model, shown, is_series=is_series)
 
     @cached_property
     def _rank(self) -> list[int]:

@@ -99,7 +99,7 @@ class _Series:
     def _is_said(self, run: Sequence[Node]) -> bool:
         calls = [call for node in run for call in node.calls]
         models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not run[0].parts else ()
-        return all(self.kinds.in_words(calls, model) is not None for model in models)
+        return all(self.kinds.in_words(calls, model, is_series=True) is not None for model in models)
 
     def _continues(self, upper: Node, lower: Node) -> bool:
         is_looped = self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id)

@@ -30,7 +30,7 @@ _ATTENTION = spoken("scaled_dot_product_attention")
 _TELLS_NOTHING = frozenset(SYMBOLS.values()) | JOINS | PIECES | SHAPING | {"getitem", "repeat_interleave"}
 """Names of ops that name no difference."""
 _LISTED, _MAX_PLACED = 4, 60
-"""Calls in a row of which the places are said, and characters of differences with more than one."""
+"""Stretches of calls in a row of which the places are said, and characters of differences with more than one."""
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 _AXES = re.compile("[123]d$")
 _SOURCES = ("param", "buffer")
@@ -51,8 +51,10 @@ class Words:
         self._known: dict[tuple[int, int, str, Shown], tuple[Difference, ...] | None] = {}
         """By structures, place of the first, and how the second is drawn."""
 
-    def said(self, calls: Sequence[int], model: int, shown: Shown = NOTHING) -> list[str] | None:
-        """Differences of calls from one that is drawn: `2 without downsample`; None if no few words say them."""
+    def said(
+        self, calls: Sequence[int], model: int, shown: Shown = NOTHING, *, is_series: bool = False
+    ) -> list[str] | None:
+        """Differences of calls from one that is drawn: `2nd without downsample`; None if no few words say them."""
         by_module = {(self.graph.calls[call].module, self.tree.picked.get(call)): call for call in calls}
         differences: dict[Difference, list[int]] = {}
         for call in by_module.values():
@@ -65,9 +67,9 @@ class Words:
         for (how, what), differing in differences.items():  # what is in one only is so of all
             together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
         every = [*by_module.values()]
-        is_row = len(every) > 1 == len({self.graph.calls[call].parent for call in every})
+        is_row = len(every) > 1 and (is_series or len({self.graph.calls[call].parent for call in every}) == 1)
         places = [[*map(every.index, its)] if is_row else [-1] * len(its) for its in together]
-        for limit in (_LISTED, 1):  # where that is long, the number of calls
+        for limit in (_LISTED, 1, 0):  # where that is long, the number of calls
             rows = zip(places, together.values(), strict=True)
             said = [_placed(at, len(every), by_how, limit) for at, by_how in rows]
             if len(" · ".join(said)) <= _MAX_PLACED:
@@ -92,16 +94,24 @@ _Named = Sequence[str]
 
 
 def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: int) -> str:
-    """`first with pool`, `1st, 3rd without roll` of `n` calls in a row; of more than the limit their number."""
+    """`first with pool`, `1st, 3rd–5th without roll` of `n` calls in a row; beyond the limit how many they are."""
     if by_how.keys() == {"without"} and [*places] == [*range(1, n)]:
         return f"first {_phrase(**{'with': by_how['without']})}"
-    if n > _LISTED and [*places] == [*range(1, n, 2)]:
+    if n > _LISTED and limit and [*places] == [*range(1, n, 2)]:
         return f"every 2nd {_phrase(**by_how)}"
     if n > _LISTED and by_how.keys() == {"without"} and [*places] == [*range(0, n, 2)]:
         return f"every 2nd {_phrase(**{'with': by_how['without']})}"
-    ends, is_listed = {1: "st", 2: "nd", 3: "rd"}, -1 not in places and len(places) <= limit and len(places) < n
-    which = ", ".join(f"{i + 1}{ends.get(i + 1, 'th')}" for i in places) if is_listed else f"{len(places) % n or ''}"
+    starts = [i for i, at in enumerate(places) if i == 0 or at != places[i - 1] + 1]
+    spans = [(places[i], places[j - 1]) for i, j in zip(starts, (*starts[1:], len(places)), strict=False)]
+    is_listed = spans and -1 not in places and len(spans) <= limit and len(places) < n
+    listed = ", ".join(f"{_nth(a)}{'–' if b > a + 1 else ', '}{_nth(b)}" if b > a else _nth(a) for a, b in spans)
+    which = listed if is_listed else f"{len(places) % n or ''}"
     return f"{'first' if which == '1st' else which} {_phrase(**by_how)}".strip()
+
+
+def _nth(place: int) -> str:
+    n = place + 1
+    return f"{n}{'th' if n % 100 // 10 == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def _phrase(**by_how: _Named) -> str:
@@ -348,10 +358,11 @@ class _Compared:
         return ""
 
     def _is_plain(self, child: int, parent: int) -> bool:
-        """Whether an Identity stands in place of a layer whose output is added to what led past it."""
+        """Whether an Identity or an empty list stands in place of a layer whose output is added to what led past it."""
         name, home = self.graph.calls[child].module.rpartition(".")[2], self.graph.calls[parent].module
-        module = self.graph.modules.get(f"{home}.{name}" if home else name)
-        if module is None or not module.cls.endswith(_IDENTITY):
+        module = self.graph.modules.get(path := f"{home}.{name}" if home else name)
+        is_empty = not any(other.startswith(f"{path}.") for other in self.graph.modules)
+        if module is None or not (module.cls.endswith(_IDENTITY) or (module.cls.endswith("Sequential") and is_empty)):
             return False
         given = {*self.graph.calls[child].outputs.values()}
         made = {*given}

@@ -258,6 +258,17 @@ class Same(nn.Module):
         return x + y if self.has_skip else y
 
 
+class Passed(nn.Module):
+    """Its skip leads through layers, or through an empty list of them."""
+
+    def __init__(self, *, is_plain: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.shortcut = conv(1), conv(1), nn.Sequential(*([] if is_plain else [conv(1)]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(self.a(x).sin()) + self.shortcut(x)  # type: ignore[no-any-return]
+
+
 class Past(nn.Module):
     """Its skip leads through an Identity, if there is one."""
 
@@ -390,6 +401,10 @@ class Pair(nn.Module):
         (lambda: Rows(Window(2), Window(2), Window(0)), "without roll and mask in window_attention"),
         (lambda: Rows(*(OfFrames(is_single=it) for it in (False, False, True))), "without to_q, to_k, attention"),
         (lambda: Stages(Depthwise(1), Depthwise(1), Depthwise(0)), ""),
+        (
+            lambda: Stages(Passed(is_plain=False), Passed(is_plain=False), Passed(is_plain=True)),
+            "with identity shortcut",
+        ),
         (lambda: Stages(*(Same(i % 2, has_skip=i < 2) for i in range(4))), "without skip"),
         (lambda: Stages(Inverted(expands=False), Inverted(), Inverted()), "without conv.0"),
         (lambda: Stages(Excited(squeezes=False), Excited(), Excited()), "without Squeeze"),
