@@ -5,6 +5,8 @@ that its own seed drew of them and the twelve each of the five lists after it, `
 
     maskgit deepmedic deepar trrosetta siren sqlnet lama adabins randla_net autovc megabyte pinn
 
+Of `megabyte` and `pinn` there is no net yet.
+
 They were written without a look at the rules of pictures or at any picture. The list is in `unseen.py`.
 """
 
