@@ -54,6 +54,8 @@ from bench import (  # noqa: E402
     held_541_vision,
     held_577_sequences,
     held_577_vision,
+    held_613_sequences,
+    held_613_vision,
     held_sequences,
     held_vision,
 )
@@ -236,6 +238,8 @@ NETS = [
     *held_541_sequences.NETS,
     *held_577_vision.NETS,
     *held_577_sequences.NETS,
+    *held_613_vision.NETS,
+    *held_613_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
