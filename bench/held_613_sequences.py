@@ -66,7 +66,7 @@ class SalesForecaster(nn.Module):
         self.counts = CountHead(dim)
 
     def facts(self, sales: Sales) -> Tensor:
-        """What is known of each day beforehand (batch, days + horizon, n_facts + item_dim)."""
+        """Facts of each day that are known beforehand (batch, days + horizon, n_facts + item_dim)."""
         item = self.items(sales.item).unsqueeze(1)
         return torch.cat([sales.calendar, item.expand(-1, sales.calendar.size(1), -1)], dim=-1)
 
@@ -303,7 +303,7 @@ class SpectrumConvs(nn.Sequential):
 
 
 class VoicePrint(nn.Module):
-    """What a voice sounds like, whatever it says, as a vector of unit length."""
+    """The sound of a voice, whatever it says, as a vector of unit length."""
 
     def __init__(self, n_bands: int, dim: int, print_dim: int) -> None:
         super().__init__()
@@ -316,7 +316,7 @@ class VoicePrint(nn.Module):
 
 
 class ContentSqueeze(nn.Module):
-    """What is said, in so few numbers that the voice does not fit in."""
+    """The words of a recording, in so few numbers that the voice does not fit in."""
 
     def __init__(self, n_bands: int, print_dim: int, dim: int, code_dim: int, hop: int) -> None:
         super().__init__()
@@ -376,7 +376,7 @@ class VoiceSwap(nn.Module):
         return draft, draft + self.polish(draft.mT).mT
 
     def forward(self, spectrum: Tensor, other: Tensor) -> dict[str, Tensor]:
-        """What is said in `spectrum` in the voice of `other`, and the losses of saying it in the own voice."""
+        """The words of `spectrum` in the voice of `other`, and the losses of saying them in their own voice."""
         own = self.voice(spectrum)
         codes = self.content(spectrum, own)
         draft, same = self.speak(codes, own)

@@ -5,7 +5,7 @@ that its own seed drew of them and the twelve each of the five lists after it, `
 
     maskgit deepmedic deepar trrosetta siren sqlnet lama adabins randla_net autovc megabyte pinn
 
-Of `megabyte` and `pinn` there is no net yet.
+Two of these topics have no net yet: `megabyte` and `pinn`.
 
 They were written without a look at the rules of pictures or at any picture. The list is in `unseen.py`.
 """
@@ -564,7 +564,7 @@ class PerPoint(nn.Module):
 
 
 class Surroundings(nn.Module):
-    """What a point has around it: its neighbours, weighed by a score of each of their features."""
+    """The neighbours of a point, weighed by a score of each of their features."""
 
     def __init__(self, dim: int, n_out: int) -> None:
         super().__init__()
