@@ -101,12 +101,20 @@ def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: 
         return f"every 2nd {_phrase(**by_how)}"
     if n > _LISTED and by_how.keys() == {"without"} and [*places] == [*range(0, n, 2)]:
         return f"every 2nd {_phrase(**{'with': by_how['without']})}"
-    starts = [i for i, at in enumerate(places) if i == 0 or at != places[i - 1] + 1]
-    spans = [(places[i], places[j - 1]) for i, j in zip(starts, (*starts[1:], len(places)), strict=False)]
+    spans = list[tuple[int, int]]()
+    for at in places:
+        is_next = bool(spans) and at == spans[-1][1] + 1
+        spans = [*spans[:-1], (spans[-1][0], at)] if is_next else [*spans, (at, at)]
     is_listed = spans and -1 not in places and len(spans) <= limit and len(places) < n
-    listed = ", ".join(f"{_nth(a)}{'–' if b > a + 1 else ', '}{_nth(b)}" if b > a else _nth(a) for a, b in spans)
-    which = listed if is_listed else f"{len(places) % n or ''}"
+    which = ", ".join(_span(*span) for span in spans) if is_listed else f"{len(places) % n or ''}"
     return f"{'first' if which == '1st' else which} {_phrase(**by_how)}".strip()
+
+
+def _span(first: int, last: int) -> str:
+    """`3rd`, `3rd, 4th` or `3rd–5th`."""
+    if first == last:
+        return _nth(first)
+    return f"{_nth(first)}{'–' if last > first + 1 else ', '}{_nth(last)}"
 
 
 def _nth(place: int) -> str:
@@ -361,8 +369,9 @@ class _Compared:
         """Whether an Identity or an empty list stands in place of a layer whose output is added to what led past it."""
         name, home = self.graph.calls[child].module.rpartition(".")[2], self.graph.calls[parent].module
         module = self.graph.modules.get(path := f"{home}.{name}" if home else name)
-        is_empty = not any(other.startswith(f"{path}.") for other in self.graph.modules)
-        if module is None or not (module.cls.endswith(_IDENTITY) or (module.cls.endswith("Sequential") and is_empty)):
+        if module is None or not module.cls.endswith((_IDENTITY, "Sequential")):
+            return False
+        if module.cls.endswith("Sequential") and any(other.startswith(f"{path}.") for other in self.graph.modules):
             return False
         given = {*self.graph.calls[child].outputs.values()}
         made = {*given}

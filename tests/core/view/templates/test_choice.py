@@ -132,6 +132,15 @@ def formulas(*kinds: str, n_stages: int = 2) -> Graph:
     return net.graph(x)
 
 
+def test_neighbours_that_differ_are_named_as_a_span() -> None:
+    view = make_view(formulas("", "no skip", "no skip", "no skip", ""))
+    assert {word for node in view.nodes for word in node.differs} == {"2nd–4th without skip"}
+    assert not faults(view)
+    for lie in ("2nd–5th without skip", "3rd–4th without skip"):
+        nodes = tuple(replace(node, differs=(lie,)) if node.differs else node for node in view.nodes)
+        assert any(lie in fault.words for fault in faults(replace(view, nodes=nodes)))
+
+
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
