@@ -1,4 +1,4 @@
-"""Nets of sales, proteins, questions and voices as repositories write them, of the sixteenth held list.
+"""Nets of sales, proteins, questions, voices, bytes and flows as repositories write them, of the sixteenth list.
 
 They were written without a look at the rules of pictures or at any picture. The list is in `unseen.py`, and how its
 topics were drawn is in `held_613_vision.py`.
@@ -9,6 +9,7 @@ topics were drawn is in `held_613_vision.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from torch.distributions import NegativeBinomial
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tests.corpus.entry import Entry, given, numbers
+from tests.corpus.entry import Entry, given, numbers, words
 
 
 class Sales(NamedTuple):
@@ -388,6 +389,129 @@ class VoiceSwap(nn.Module):
         return {"swapped": self.speak(codes, self.voice(other))[1], **losses}
 
 
+class ByteBlock(nn.Module):
+    """Causal attention and a feed-forward layer, each after a norm and added to its input."""
+
+    def __init__(self, dim: int, n_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.n_heads, self.dropout = n_heads, dropout
+        self.norm_attn, self.norm_ff = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.to_qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.to_out = nn.Linear(dim, dim, bias=False)
+        self.ff = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Dropout(dropout), nn.Linear(4 * dim, dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (batch, length, dim)."""
+        qkv = self.to_qkv(self.norm_attn(x)).unflatten(-1, (3, self.n_heads, -1))
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        dropout = self.dropout if self.training else 0.0
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+        x = x + self.to_out(seen.transpose(1, 2).flatten(2))
+        return x + self.ff(self.norm_ff(x))
+
+
+class ByteLanguageModel(nn.Module):
+    """Bytes that are read a patch at a time by a large model and spelled within each patch by a small one."""
+
+    def __init__(
+        self, dim: int = 96, local_dim: int = 32, depth: int = 4, local_depth: int = 2, n_heads: int = 4,
+        patch: int = 4, n_patches: int = 16, n_bytes: int = 256, dropout: float = 0.1,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.patch = patch
+        part = dim // patch
+        self.bytes = nn.Embedding(n_bytes, part)
+        self.place = nn.Embedding(n_patches * patch, part)
+        self.start = nn.Parameter(torch.randn(dim))
+        self.large = nn.Sequential(*(ByteBlock(dim, n_heads, dropout) for _ in range(depth)), nn.LayerNorm(dim))
+        self.narrow = nn.Linear(part, local_dim)
+        self.local_bytes = nn.Embedding(n_bytes, local_dim)
+        self.local_start = nn.Parameter(torch.randn(local_dim))
+        self.small = nn.Sequential(
+            *(ByteBlock(local_dim, n_heads, dropout) for _ in range(local_depth)), nn.LayerNorm(local_dim)
+        )
+        self.head = nn.Linear(local_dim, n_bytes)
+
+    def context(self, text: Tensor) -> Tensor:
+        """What the patches before tell of each (batch, patches, dim); nothing of the first."""
+        x = self.bytes(text) + self.place(torch.arange(text.size(1), device=text.device))
+        x = x.unflatten(1, (-1, self.patch)).flatten(2)
+        start = self.start.expand(text.size(0), 1, -1)
+        return self.large(torch.cat([start, x[:, :-1]], dim=1))
+
+    def forward(self, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (batch, length, bytes) and the loss in bits a byte, of text (batch, length) in whole patches."""
+        told = self.narrow(self.context(text).unflatten(2, (self.patch, -1)))
+        spelled = self.local_bytes(text.unflatten(1, (-1, self.patch)))[:, :, :-1]
+        start = self.local_start.expand(*spelled.shape[:2], 1, -1)
+        x = told + torch.cat([start, spelled], dim=2)
+        logits = self.head(self.small(x.flatten(0, 1))).view(*text.shape, -1)
+        return logits, F.cross_entropy(logits.flatten(0, 1), text.flatten()) / math.log(2)
+
+
+class SmoothMLP(nn.Module):
+    """Linear layers with tanh between, of inputs that are scaled to -1 … 1."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, low: Sequence[float], high: Sequence[float], n_out: int, dim: int, depth: int) -> None:
+        super().__init__()
+        self.register_buffer("low", torch.tensor(low))
+        self.register_buffer("high", torch.tensor(high))
+        sizes = [len(low), *[dim] * depth, n_out]
+        layers = [nn.Linear(a, b) for a, b in pairwise(sizes)]
+        for layer in layers:
+            nn.init.xavier_normal_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (points, n_out)."""
+        x = 2 * (x - self.low) / (self.high - self.low) - 1
+        for layer in self.layers[:-1]:
+            x = torch.tanh(layer(x))
+        return self.layers[-1](x)
+
+
+def slope(of: Tensor, by: Tensor) -> Tensor:
+    """The derivative of each point's value by that point's coordinate (points, 1)."""
+    return torch.autograd.grad(of, by, torch.ones_like(of), create_graph=True)[0]
+
+
+class FlowSolver(nn.Module):
+    """A flow around a cylinder of which a few velocities are known, and that obeys the Navier-Stokes equations.
+
+    Velocities are derivatives of a stream function, so that the flow neither gains nor loses mass.
+    """
+
+    def __init__(self, dim: int = 20, depth: int = 8, physics_weight: float = 1.0) -> None:
+        super().__init__()
+        self.physics_weight = physics_weight
+        self.net = SmoothMLP((1.0, -2.0, 0.0), (8.0, 2.0, 20.0), 2, dim, depth)
+        self.inertia = nn.Parameter(torch.ones(()))
+        self.viscosity = nn.Parameter(torch.tensor(0.01))
+
+    @torch.enable_grad()
+    def forward(self, x: Tensor, y: Tensor, t: Tensor, known_u: Tensor, known_v: Tensor) -> dict[str, Tensor]:
+        """Velocities and pressure at points (points, 1) of space and time, and how far they are from what is known."""
+        x, y, t = (coordinate.detach().requires_grad_() for coordinate in (x, y, t))
+        stream, pressure = self.net(torch.cat([x, y, t], dim=1)).split(1, dim=1)
+        u, v = slope(stream, y), -slope(stream, x)
+        u_x, u_y, v_x, v_y = slope(u, x), slope(u, y), slope(v, x), slope(v, y)
+        rest_u = (
+            slope(u, t) + self.inertia * (u * u_x + v * u_y) + slope(pressure, x)
+            - self.viscosity * (slope(u_x, x) + slope(u_y, y))
+        )  # fmt: skip
+        rest_v = (
+            slope(v, t) + self.inertia * (u * v_x + v * v_y) + slope(pressure, y)
+            - self.viscosity * (slope(v_x, x) + slope(v_y, y))
+        )  # fmt: skip
+        data = F.mse_loss(u, known_u) + F.mse_loss(v, known_v)
+        physics = rest_u.square().mean() + rest_v.square().mean()
+        return {"u": u, "v": v, "pressure": pressure, "loss": data + self.physics_weight * physics}
+
+
 def _sales() -> Sales:
     return Sales(torch.poisson(torch.full((3, 21), 4.0)), torch.randint(0, 20, (3,)), torch.randn(3, 28, 5))
 
@@ -409,4 +533,6 @@ NETS = [
     Entry("own/trrosetta", FoldGeometry, given(_family)),
     Entry("own/sqlnet", QuerySketch, given(_questions)),
     Entry("own/autovc", VoiceSwap, given(numbers(2, 64, 40), numbers(2, 48, 40))),
+    Entry("own/megabyte", ByteLanguageModel, given(words(2, 32))),
+    Entry("own/pinn", FlowSolver, given(*(numbers(64, 1) for _ in range(5)))),
 ]

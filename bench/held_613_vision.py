@@ -5,8 +5,6 @@ that its own seed drew of them and the twelve each of the five lists after it, `
 
     maskgit deepmedic deepar trrosetta siren sqlnet lama adabins randla_net autovc megabyte pinn
 
-Two of these topics have no net yet: `megabyte` and `pinn`.
-
 They were written without a look at the rules of pictures or at any picture. The list is in `unseen.py`.
 """
 
