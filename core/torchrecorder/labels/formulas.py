@@ -133,12 +133,12 @@ def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, bas
 
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
     """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
-    read = set[int]().union(*graph.outputs.values())
+    read, ops = set[int]().union(*graph.outputs.values()), {*ops}
     for op in reversed(graph.ops):
         is_move = op.name in SHAPING or op.kind == "pass"  # what moves one of them may do so for the next
         if op.id not in ops and not (is_move and read.isdisjoint(op.outputs)):
             read.update(op.inputs)
-    rows = [graph.ops[op] for op in ops]
+    rows = [graph.ops[op] for op in sorted(ops)]
     ends = [(op, value) for op in rows for value in op.outputs if value in read]
     is_moved = all(op.name in SHAPING | PIECES or op.kind == "pass" for op in rows)
     return ends[0][0].id if len(ends) == 1 and ends[0][0].outputs[0] == ends[0][1] and not is_moved else None

@@ -75,6 +75,8 @@ class PartsProof:
         """By value that is not drawn the tensor it is of, and the steps to it; None if it is of several."""
         self._read: dict[int, dict[int, dict[_Turn, dict[_Path, int]]]] = {}
         """By tensor and node, for each turn of the boxes around, the ways to what is read, each with a value."""
+        self._around: dict[int, set[int]] = {}
+        """By node that is a function the runs of functions around all its ops."""
 
     def faults(self) -> Iterator[Fault]:
         for id_ in self.coverage.ops:
@@ -351,8 +353,10 @@ class PartsProof:
         node = self.view.nodes[tail := self._tail(tensor)]
         if tail < 0 or node.kind != "function" or node.op is not None:
             return False
-        rows = map(self.graph.ops.__getitem__, (self.coverage.drawn_op(op.id), *node.ops))
-        return bool({*frames(self.graph, next(rows))}.intersection(*(frames(self.graph, row) for row in rows)))
+        if (around := self._around.get(tail)) is None:
+            first, *rest = ({*frames(self.graph, self.graph.ops[row])} for row in node.ops)
+            around = self._around[tail] = first.intersection(*rest)
+        return not around.isdisjoint(frames(self.graph, self.graph.ops[self.coverage.drawn_op(op.id)]))
 
     def _way(self, value: int) -> tuple[int, _Path] | None:
         return self._taken.get(value, (value, ()))

@@ -120,6 +120,10 @@ class _Parts:
         """By the words for a piece beside longer or shorter ones which of them it is, `part 2 of 3`."""
         self._read: dict[int, dict[int, list[_Part]]] = {}
         """By op what it takes of each tensor."""
+        self._variables: dict[int, Sequence[str]] = {}
+        """By op that splits a tensor."""
+        self._ran: dict[int, set[int]] = {}
+        """By node that is a function the runs in which all its ops are."""
         self._others: dict[_Read, dict[str, None]] = {}
         """The words of what it takes in other turns, where these are others."""
 
@@ -372,8 +376,10 @@ class _Parts:
         node = None if tail is None else self._view.nodes[tail]
         if node is None or node.kind != "function" or node.op is not None:
             return False
-        ran_in = (self._visible.facts.ran_in.get(at, ()) for at in frames_around(self._graph, op.frame))
-        return any({*node.ops} <= {*ran} for ran in ran_in)
+        if node.id not in self._ran:
+            inside = self._visible.facts.ran_in.items()
+            self._ran[node.id] = {frame for frame, ran in inside if {*node.ops} <= {*ran}}
+        return not self._ran[node.id].isdisjoint(frames_around(self._graph, op.frame))
 
     def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
         """The step from a tensor to what an op takes of it; None if that is all."""
@@ -382,7 +388,8 @@ class _Parts:
             return None
         if op.name == "getitem":
             return _stretch(source, op.attrs.get("1", ""), whole)
-        n, at, name = len(op.outputs), op.outputs.index(value), self._name(op, value)
+        n, at = len(op.outputs), op.outputs.index(value)
+        name = self._names(op)[at]
         shapes = [*map(self._shape, op.outputs)]
         axis = next((i for i, (a, b) in enumerate(zip(whole, taken, strict=False)) if a != b), 0)
         if len(taken) < len(whole):
@@ -395,20 +402,21 @@ class _Parts:
         self._places[words] = f"part {at + 1} of {n}"
         return _Cut(source, axis, start, stop, words, name=name)
 
-    def _name(self, op: Op, value: int) -> str:
-        """The variable that gets a piece, if nothing else in its call has the name, and they do not merely count.
+    def _names(self, op: Op) -> Sequence[str]:
+        """The variables that get pieces, where nothing else in their call has the name, and they do not merely count.
 
         `x1` and `x2` do, and so do `a` and `b`, but not `q`, `k` and `v`.
         """
-        names = [self._graph.variable(op, at) for at in range(len(op.outputs))]
-        name, around = names[op.outputs.index(value)], self._graph.around(op.call)
-        others = {path.rpartition(".")[2] for row in around for path in row.inputs}
+        if (known := self._variables.get(op.id)) is not None:
+            return known
+        names, around = [self._graph.variable(op, at) for at in range(len(op.outputs))], self._graph.around(op.call)
+        others = {*self._graph.inputs, *(path.rpartition(".")[2] for row in around for path in row.inputs)}
         beside = (self._graph.ops[item.id] for item in self._visible.tree.items[op.call] if not item.is_call)
         rows = (row for row in beside if row.source != op.source)
         others.update(self._graph.variable(row, at) for row in rows for at in range(-1, len(row.outputs)))
         is_number = len({text.rstrip("0123456789") for text in names}) == 1 or "".join(names) in ascii_lowercase
-        is_taken = is_number or name in others or name in self._graph.inputs
-        return "" if is_taken or self._graph.variable(op) else name  # which holds them all
+        is_silent = is_number or self._graph.variable(op)  # which holds them all
+        return self._variables.setdefault(op.id, ["" if is_silent or name in others else name for name in names])
 
     def _shape(self, value: int) -> list[int]:
         return [size if isinstance(size, int) else _NAMED for size in self._graph.values[value].shape]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import islice
 
 from torchrecorder.view import tuning
 from torchrecorder.view.facts import frames_around
@@ -501,7 +502,7 @@ class _Compared:
         """The function without layers that an op or a call ran in, if so many of its ops tell something."""
         facts, row = self.visible.facts, (self.graph.calls if item.is_call else self.graph.ops)[item.id]
         around = [at for at in frames_around(self.graph, row.frame) if at in facts.opaque and len(facts.ran_in[at]) > 1]
-        around = [at for at in around if sum(map(self._tells, facts.ran_in[at])) >= least]
+        around = [at for at in around if len([*islice(filter(self._tells, facts.ran_in[at]), least)]) == least]
         return f"{self.graph.frames[around[-1]].short}()" if around else ""
 
     def _path(self, call: int, top: int) -> str:
