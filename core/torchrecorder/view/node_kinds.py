@@ -327,5 +327,6 @@ def torch_kind(module: Module) -> Kind:
 
 
 def is_norm(ran: set[str]) -> bool:
-    """Whether ops divide by a root of a mean, as a normalisation that is written out does."""
-    return ("rsqrt" in ran or {"sqrt", "div"} <= ran) and bool(ran & {"mean", "var"})
+    """Whether ops divide by a root of a mean and do little else, as a normalisation that is written out does."""
+    is_divided = "rsqrt" in ran or {"sqrt", "div"} <= ran
+    return is_divided and bool(ran & {"mean", "var"}) and ran <= POINTWISE | SHAPING

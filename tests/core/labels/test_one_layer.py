@@ -244,6 +244,19 @@ def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> No
     assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
 
 
+class Covariance(nn.Module):
+    """How words vary together, in units of their spread: it divides by a root of a mean, and does more."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = (x - x.mean(1, keepdim=True)) / x.var(1, keepdim=True).sqrt()
+        return x.mT @ x
+
+
+def test_a_layer_that_does_more_than_normalise_is_no_part_of_the_next() -> None:
+    graph = record(Alone(Covariance(), nn.Conv1d(32, 8, 1)).eval(), WORDS)
+    assert said(graph, collapse=("layers.0",)) == [("layers.1 | Conv1d 1 · 32→8", "conv")]
+
+
 class Rearrange(nn.Module):
     """Windows of two words, whose channels are beside one another."""
 
