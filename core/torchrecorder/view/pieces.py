@@ -368,7 +368,7 @@ class _Parts:
 
     def _is_in_function(self, op: Op, source: int) -> bool:
         """Whether a function that is drawn as one takes a part of what it gives."""
-        tail = self._tail(source) if op.frame is not None else None
+        tail = next((at for at in map(self._tail, self._moved([source])) if at is not None), None)
         node = None if tail is None else self._view.nodes[tail]
         if node is None or node.kind != "function" or node.op is not None:
             return False
