@@ -612,7 +612,7 @@ def test_halves_that_are_turned_round_are_joined_with_nothing_else() -> None:
 
 
 def test_a_node_may_name_what_enters_its_inset_alone() -> None:
-    """The layouts of decoders with their attention in an inset had faults: `memory is x`, of which it gets no memory."""
+    """The layouts of decoders whose attention is in an inset had faults: `memory is x`, where none gets a memory."""
     view = views_of(capture(LookUps(), torch.zeros(2, 4, 16)), DrawingOptions()).view()
     layout = paper(view)
     assert any("memory is x" in word.text for figure in layout.nodes for word in figure.words)
