@@ -24,7 +24,9 @@ _Path = tuple[_Step, ...]
 _Turn = tuple[tuple[int, int], ...]
 _Stretch = tuple[int, int]
 """Beginning and end along an axis."""
-_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|\S+")
+_NAMES = re.compile(r"[^\W\d]\w*(?:, [^\W\d]\w*)+")
+"""Of variables that hold several parts."""
+_TOKENS = re.compile(rf"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|{_NAMES.pattern}|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
@@ -413,6 +415,9 @@ class PartsProof:
         shape = self._shape(first.inputs[0])
         if words.isidentifier():
             return all(words in self._texts(step) for step in steps)
+        if _NAMES.fullmatch(words):
+            own, texts = words.split(", "), [{*self._texts(step)} for step in steps]
+            return len(own) == len(texts) and all(any(name in text for text in texts) for name in own)
         if (every := _EVERY.fullmatch(words)) and "::" not in first.attrs.get("1", ""):
             return all(self._is_every(step, *every.groups()) for step in steps)
         if words in _HALVES and not self._is_run(steps[0]):

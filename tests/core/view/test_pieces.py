@@ -594,3 +594,33 @@ def test_a_part_may_have_the_name_of_an_argument(is_padded: bool) -> None:
     for false in ("x", "rest", ""):
         edges = tuple(replace(edge, part=false) if edge.part == "gate" else edge for edge in view.edges)
         assert faults(replace(view, edges=edges))
+
+
+class SharedOut(nn.Module):
+    """Each half of what a condition gives is shared out to variables with names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ada, self.one, self.other = nn.Linear(6, 36), nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        for layer, half in zip((self.one, self.other), self.ada(c).chunk(2, -1), strict=True):
+            y, gate = shared_out(x, half)
+            x = x + gate * layer(y)
+        return x
+
+
+def shared_out(x: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:
+    shift, scale, gate = half.chunk(3, -1)
+    return x.softmax(-1) * (1 + scale) + shift, gate
+
+
+def test_halves_are_shared_out_by_names() -> None:
+    """Blocks stayed closed, since the proof read the names as two ways."""
+    view = make_view(run.capture(SharedOut(), (torch.zeros(3, 5, 6), torch.zeros(3, 5, 6)), {}), DrawingOptions())
+    assert {"ada > function:shared_out: 1st half shift, scale", "ada > mul: 1st half gate"} <= said(view)
+    assert faults(view) == ()
+    for false in ("1st half shift", "1st half shift, gate", "2nd half shift, scale", "shift, scale"):
+        edges = tuple(replace(it, part=false) if it.part == "1st half shift, scale" else it for it in view.edges)
+        assert edges != view.edges
+        assert faults(replace(view, edges=edges)), false
