@@ -619,3 +619,39 @@ def test_a_node_may_name_what_enters_its_inset_alone() -> None:
     assert faults(view, layout) == ()
     lines = [line._replace(word="y") if line.word == "memory" else line for line in layout.lines]
     assert any("names memory" in fault for fault in faults(view, replace(layout, lines=lines)))
+
+
+class Guess(nn.Module):
+    """Compares what is seen so many steps later with a guess."""
+
+    def __init__(self, ahead: int) -> None:
+        super().__init__()
+        self.ahead, self.guess = ahead, nn.Linear(8, 8)
+
+    def forward(self, seen: Tensor, known: Tensor) -> Tensor:
+        guessed = self.guess(known[:, : -self.ahead])
+        return (guessed * seen[:, self.ahead :]).softmax(-1).cumsum(1).mean()
+
+
+class Guesses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.see, self.know = nn.Linear(4, 8), nn.GRU(8, 8, batch_first=True)
+        self.guesses = nn.ModuleList(Guess(ahead) for ahead in (1, 2, 3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = self.see(x).tanh()
+        known, _ = self.know(seen)
+        return torch.stack([guess(seen, known) for guess in self.guesses])
+
+
+def test_a_part_that_calls_of_an_inset_take_otherwise_is_a_span() -> None:
+    """The layers stayed closed, since nothing was said of what they take."""
+    view = views_of(capture(Guesses(), torch.zeros(2, 9, 4)), DrawingOptions()).view()
+    (inset,) = view.insets
+    assert {edge.part for edge in inset.view.edges if edge.part} == {"[:, :-1…4]", "[:, 1…4:]"}
+    assert not view.weakened
+    assert faults(view, paper(view)) == ()
+    edges = tuple(replace(it, part=it.part.replace("1…4", "1…3")) for it in inset.view.edges)
+    less = replace(view, insets=(replace(inset, view=replace(inset.view, edges=edges)),))
+    assert sum("leaves out" in fault for fault in faults(less, paper(less))) == 2
