@@ -159,7 +159,7 @@ class _Parts:
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
-            # what other turns differ in, a loop goes through; other calls of an inset are told as a span
+            # what other turns differ in, a loop goes through; of other calls of an inset there is a span
             is_same = all(len(own) == 1 or self._are_calls(node, own) for node, own in turns.items())
             is_same &= len({*texts.values()}) == 1
             is_told = is_same and len(next(iter(by_node.values()))) == 1
