@@ -44,6 +44,8 @@ class ProvedViews:
 
     def __init__(self, views: Views, words: Words | None = None) -> None:
         self._views, self._prover, self._words = views, Prover(views.graph, words), words
+        self._weakened: dict[str, None] = {}
+        """Why less is drawn as one from now on, in later views as well."""
         self.focus = views.options.focus
         """Path of the module that is shown alone."""
 
@@ -74,10 +76,9 @@ class ProvedViews:
         view = plan(views)
         if views.graph.info.recorder == "classic":  # whose pictures are those of torchrecorder 1.0.3
             return view
-        said: dict[str, None] = {}
         unsaid, plain = set[tuple[int, ...]](), set[tuple[int, ...]]()
         while faults := self._prover.faults(view):
-            said.update((fault.words, None) for fault in faults)
+            self._weakened.update((fault.words, None) for fault in faults)
             unsaid.update(fault.calls for fault in faults if fault.kind == "settings")
             others = [fault for fault in faults if fault.kind not in ("settings", "skips")]
             plain = set() if others else plain | {fault.calls for fault in faults if fault.kind == "skips"}
@@ -87,7 +88,7 @@ class ProvedViews:
                     break
                 views = plainer
             view = _without_skips(_without_settings(plan(views), unsaid), plain)
-        return replace(view, weakened=tuple(said)) if said else view
+        return replace(view, weakened=tuple(self._weakened)) if self._weakened else view
 
 
 def _without_settings(view: View, unsaid: Collection[tuple[int, ...]]) -> View:

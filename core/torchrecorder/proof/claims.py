@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
@@ -46,7 +46,8 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
             yield from (f"“{words}” at {letter}{node.id} has lost “{text}”" for text in lost if words)
     yield from _shapes(coverage, letter, layout, calls)
     yield from _arguments(view, letter, layout)
-    yield from names.faults(view, letter, _words_of(layout, " · "))
+    entrances = {line.ends[0]: line.word for line in layout.lines if line.word}  # of insets: no figures
+    yield from names.faults(view, letter, entrances | _words_of(layout, " · "))
 
 
 def _arguments(view: View, letter: str, layout: Layout) -> Iterator[str]:
@@ -336,7 +337,8 @@ def _is_of_join(coverage: Coverage, edge: Edge, said: str) -> bool:
         full = [it for it in op.inputs if 0 not in view.graph.values[it].shape]  # and not an empty cache
         if op.name in JOINS and len({*full}) > 1:
             own = (it for it in op.inputs if _gives(coverage, edge.tail, it))
-            return said in behind - {_shape(view, it) for it in own}
+            is_alone = all(_brings(coverage, edge.tail, it) for it in full)  # the halves of one thing, turned round
+            return not is_alone and said in behind - {_shape(view, it) for it in own}
         value = (*full, op.inputs[0])[0]
     return False
 
@@ -344,6 +346,13 @@ def _is_of_join(coverage: Coverage, edge: Edge, said: str) -> bool:
 def _gives(coverage: Coverage, tail: int, value: int) -> bool:
     made = coverage.graph.values[value].producer
     return value in coverage.view.nodes[tail].values or tail in coverage.nodes.get(-1 if made is None else made, ())
+
+
+def _brings(coverage: Coverage, tail: int, value: int) -> bool:
+    """Whether a value is what a node gives, or was moved from it with nothing drawn between."""
+    way, values = names.way(coverage.graph, value), coverage.graph.values
+    drawn = (at for at in way if values[at].producer in coverage.nodes or _gives(coverage, tail, at))
+    return any(_gives(coverage, tail, at) for at in islice(drawn, 1))
 
 
 def _shape(view: View, value: int) -> str:

@@ -24,7 +24,9 @@ _Path = tuple[_Step, ...]
 _Turn = tuple[tuple[int, int], ...]
 _Stretch = tuple[int, int]
 """Beginning and end along an axis."""
-_TOKENS = re.compile(r"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|\S+")
+_NAMES = re.compile(r"[^\W\d]\w*(?:, [^\W\d]\w*)+")
+"""Of variables that hold several parts."""
+_TOKENS = re.compile(rf"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|{_NAMES.pattern}|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
@@ -139,7 +141,10 @@ class PartsProof:
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
+        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
+        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
+        is_end &= not (words.isidentifier() and self._are_true(words, turns))  # of an argument and of a part
         words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
         if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
@@ -156,10 +161,7 @@ class PartsProof:
             yield Fault("flow", f"{name} carries several outputs, and does not say so", calls)
         if not words and not is_end and self._is_inner(tail, head, tensors):
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
-        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
-        each = _SIGN.sub(", ", words)
-        if words and not (turns and all(self._is_true(at_turn(each, turn), paths) for turn, paths in turns)):
+        if words and not self._are_true(_SIGN.sub(", ", words), turns):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
@@ -396,6 +398,9 @@ class PartsProof:
         rows = ((self.graph.ops[op], i) for op, i in path)
         return tuple((op.name, tuple(op.attrs.items()), i) for op, i in rows)
 
+    def _are_true(self, words: str, turns: Sequence[tuple[int, list[_Path]]]) -> bool:
+        return bool(turns) and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)
+
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
             return False
@@ -414,6 +419,9 @@ class PartsProof:
         shape = self._shape(first.inputs[0])
         if words.isidentifier():
             return all(words in self._texts(step) for step in steps)
+        if _NAMES.fullmatch(words):
+            own, texts = words.split(", "), [{*self._texts(step)} for step in steps]
+            return len(own) == len(texts) and all(any(name in text for text in texts) for name in own)
         if (every := _EVERY.fullmatch(words)) and "::" not in first.attrs.get("1", ""):
             return all(self._is_every(step, *every.groups()) for step in steps)
         if words in _HALVES and not self._is_run(steps[0]):

@@ -163,8 +163,9 @@ class _Parts:
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
             turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
-            # what other turns differ in, a loop goes through
-            is_same = all(len(own) == 1 for own in turns.values()) and len({*texts.values()}) == 1
+            # what other turns differ in, a loop goes through; of other calls of an inset there is a span
+            is_same = all(len(own) == 1 or self._are_calls(node, own) for node, own in turns.items())
+            is_same &= len({*texts.values()}) == 1
             is_told = is_same and len(next(iter(by_node.values()))) == 1
             is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
@@ -172,6 +173,11 @@ class _Parts:
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
                     place = places.pop() if len(own) > 1 and len(places) == 1 else ""
                     yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or place or _span(own)
+
+    def _are_calls(self, node: int, texts: Sequence[str]) -> bool:
+        """Whether several texts are of calls that an inset is for, and no turns of a box, and one span holds them."""
+        around = boxes_around(self._view.boxes, self._view.nodes[node].box)
+        return bool(_span(texts)) and all(box.repeat == 1 for box in around)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -372,7 +378,7 @@ class _Parts:
 
     def _is_in_function(self, op: Op, source: int) -> bool:
         """Whether a function that is drawn as one takes a part of what it gives."""
-        tail = self._tail(source) if op.frame is not None else None
+        tail = next((at for at in map(self._tail, self._moved([source])) if at is not None), None)
         node = None if tail is None else self._view.nodes[tail]
         if node is None or node.kind != "function" or node.op is not None:
             return False

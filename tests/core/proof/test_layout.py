@@ -16,6 +16,7 @@ from tests.core.graph.building import Net, mlp, residual_block, transformer
 from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
 from tests.core.layout.test_edge_shapes import Rearranged
+from tests.core.proof.test_wiring import LookUps
 from torchrecorder import capture
 from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
@@ -581,3 +582,76 @@ def test_a_size_has_no_letter_where_one_call_is_not_known_to_follow_the_batch() 
     view = ProvedViews(Views(graph)).view()
     assert view.weakened == ()
     assert faults(view, paper(view)) == ()
+
+
+def steps(t: Tensor) -> Tensor:
+    angles = t[:, None] * torch.arange(8).mul(-0.5).exp()[None]
+    both = torch.cat([angles.sin(), angles.cos()], -1)
+    return torch.cat([both[:, 8:], both[:, :8]], -1)
+
+
+class Timed(nn.Module):
+    """A function turns round the halves of what it made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(16, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        return (self.one(steps(t)) * self.other(x)).cumsum(-1)
+
+
+def test_halves_that_are_turned_round_are_joined_with_nothing_else() -> None:
+    """No layout was right, since the size that the function returns was taken for that of a join with others."""
+    view = views_of(capture(Timed(), (torch.zeros(3, 4), torch.zeros(3))), DrawingOptions()).view()
+    layout = paper(view)
+    (said,) = (line for line in layout.lines if line.word == "N×16")
+    assert faults(view, layout) == ()
+    lines = [line._replace(word="N×8") if line is said else line for line in layout.lines]
+    assert len(faults(view, replace(layout, lines=lines))) == 1
+
+
+def test_a_node_may_name_what_enters_its_inset_alone() -> None:
+    """The layouts of decoders whose attention is in an inset had faults: `memory is x`, where none gets a memory."""
+    view = views_of(capture(LookUps(), torch.zeros(2, 4, 16)), DrawingOptions()).view()
+    layout = paper(view)
+    assert any("memory is x" in word.text for figure in layout.nodes for word in figure.words)
+    assert faults(view, layout) == ()
+    lines = [line._replace(word="y") if line.word == "memory" else line for line in layout.lines]
+    assert any("names memory" in fault for fault in faults(view, replace(layout, lines=lines)))
+
+
+class Guess(nn.Module):
+    """Compares what is seen so many steps later with a guess."""
+
+    def __init__(self, ahead: int) -> None:
+        super().__init__()
+        self.ahead, self.guess = ahead, nn.Linear(8, 8)
+
+    def forward(self, seen: Tensor, known: Tensor) -> Tensor:
+        guessed = self.guess(known[:, : -self.ahead])
+        return (guessed * seen[:, self.ahead :]).softmax(-1).cumsum(1).mean()
+
+
+class Guesses(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.see, self.know = nn.Linear(4, 8), nn.GRU(8, 8, batch_first=True)
+        self.guesses = nn.ModuleList(Guess(ahead) for ahead in (1, 2, 3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = self.see(x).tanh()
+        known, _ = self.know(seen)
+        return torch.stack([guess(seen, known) for guess in self.guesses])
+
+
+def test_a_part_that_calls_of_an_inset_take_otherwise_is_a_span() -> None:
+    """The layers stayed closed, since nothing was said of what they take."""
+    view = views_of(capture(Guesses(), torch.zeros(2, 9, 4)), DrawingOptions()).view()
+    (inset,) = view.insets
+    assert {edge.part for edge in inset.view.edges if edge.part} == {"[:, :-1…4]", "[:, 1…4:]"}
+    assert not view.weakened
+    assert faults(view, paper(view)) == ()
+    edges = tuple(replace(it, part=it.part.replace("1…4", "1…3")) for it in inset.view.edges)
+    less = replace(view, insets=(replace(inset, view=replace(inset.view, edges=edges)),))
+    assert sum("leaves out" in fault for fault in faults(less, paper(less))) == 2

@@ -182,8 +182,10 @@ def test_a_layer_in_a_range_that_stands_elsewhere_is_found() -> None:
 
 def test_of_what_is_said_falsely_the_kinds_are_drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "_phrase", lambda **by_how: "without conv.2, conv.3, ReLU6")
-    view = ProvedViews(planned(plain())).view()
+    views = ProvedViews(planned(plain()))
+    view = views.view()
     assert view.weakened
+    assert views.view().weakened == view.weakened  # no fault is left in another try
     assert not [word for node in view.nodes for word in node.differs]
     assert not faults(view)
 

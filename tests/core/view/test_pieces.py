@@ -552,3 +552,75 @@ def test_what_a_layer_hands_on_is_named_on_no_line_of_it() -> None:
     assert faults(view) == ()
     edges = tuple(replace(edge, part="3 outputs") if edge is line else edge for edge in view.edges)
     assert faults(replace(view, edges=edges)) != ()
+
+
+class GatedNorm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.scale = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, gate: Tensor) -> Tensor:
+        return self.norm(x * self.scale(gate).sigmoid())  # type: ignore[no-any-return]
+
+
+class Mixer(nn.Module):
+    """A layer gets a part by the name of the variable that holds it; a function drops what it has padded."""
+
+    def __init__(self, *, is_padded: bool) -> None:
+        super().__init__()
+        self.is_padded, self.proj, self.conv, self.norm = is_padded, nn.Linear(6, 20), nn.Linear(12, 8), GatedNorm()
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, rest = self.proj(x).split([8, 12], -1)
+        y = self.conv(rest)
+        return self.norm(padded(y) if self.is_padded else y, gate)  # type: ignore[no-any-return]
+
+
+def padded(x: Tensor) -> Tensor:
+    x = nn.functional.pad(x, (0, 0, 0, 3))
+    for _ in range(4):
+        x = x.exp().cumsum(1) + x.softmax(-1)
+    return x.unsqueeze(1).reshape(len(x), -1, 8)[:, :5]
+
+
+@pytest.mark.parametrize("is_padded", [False, True])
+def test_a_part_may_have_the_name_of_an_argument(is_padded: bool) -> None:
+    """Layers stayed closed: the proof took `gate` for the argument alone, the view said what a function dropped."""
+    net = Mixer(is_padded=is_padded)
+    view = make_view(run.capture(net, (torch.zeros(3, 5, 6),), {}), DrawingOptions(collapse=("norm",)))
+    assert said(view) == {"proj > conv: rest", "proj > norm: gate"}
+    assert [name(view, node) for node in view.nodes if node.kind == "function"] == ["function:padded"] * is_padded
+    assert faults(view) == ()
+    for false in ("x", "rest", ""):
+        edges = tuple(replace(edge, part=false) if edge.part == "gate" else edge for edge in view.edges)
+        assert faults(replace(view, edges=edges))
+
+
+class SharedOut(nn.Module):
+    """Each half of what a condition gives is shared out to variables with names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ada, self.one, self.other = nn.Linear(6, 36), nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        for layer, half in zip((self.one, self.other), self.ada(c).chunk(2, -1), strict=True):
+            y, gate = shared_out(x, half)
+            x = x + gate * layer(y)
+        return x
+
+
+def shared_out(x: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:
+    shift, scale, gate = half.chunk(3, -1)
+    return x.softmax(-1) * (1 + scale) + shift, gate
+
+
+def test_halves_are_shared_out_by_names() -> None:
+    """Blocks stayed closed, since the proof read the names as two ways."""
+    view = make_view(run.capture(SharedOut(), (torch.zeros(3, 5, 6), torch.zeros(3, 5, 6)), {}), DrawingOptions())
+    assert {"ada > function:shared_out: 1st half shift, scale", "ada > mul: 1st half gate"} <= said(view)
+    assert faults(view) == ()
+    for false in ("1st half shift", "1st half shift, gate", "2nd half shift, scale", "shift, scale"):
+        edges = tuple(replace(it, part=false) if it.part == "1st half shift, scale" else it for it in view.edges)
+        assert edges != view.edges
+        assert faults(replace(view, edges=edges)), false
