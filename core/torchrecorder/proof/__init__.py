@@ -6,7 +6,7 @@ prove its own mistakes. The guide says what it promises and what it does not, "H
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -82,13 +82,20 @@ class ProvedViews:
             unsaid.update(fault.calls for fault in faults if fault.kind == "settings")
             others = [fault for fault in faults if fault.kind not in ("settings", "skips")]
             plain = set() if others else plain | {fault.calls for fault in faults if fault.kind == "skips"}
-            if others and not views.weaken(call for fault in others for call in fault.calls):
+            if others and not _weakened(views, others):
                 plainer = views.plainer()
                 if plainer is None:
                     break
                 views = plainer
             view = _without_skips(_without_settings(plan(views), unsaid), plain)
         return replace(view, weakened=tuple(self._weakened)) if self._weakened else view
+
+
+def _weakened(views: Views, faults: Sequence[Fault]) -> bool:
+    """Whether less is drawn as one from now on: parts whose words are wrong by ops of their own, if that is all."""
+    cuts = (op for fault in faults for op in fault.cuts)
+    is_cut = all(fault.cuts for fault in faults) and views.draw_cuts(cuts)
+    return is_cut or views.weaken(call for fault in faults for call in fault.calls)
 
 
 def _without_settings(view: View, unsaid: Collection[tuple[int, ...]]) -> View:

@@ -56,6 +56,8 @@ class Fault:
     """A sentence for the log."""
     calls: tuple[int, ...]
     """Ids of the calls in which less should be drawn as one; of a skip the root of its picture and the line's ends."""
+    cuts: tuple[int, ...] = ()
+    """Ids of the ops on the way of a line that take a part, which its words do not say."""
 
 
 @dataclass(slots=True)

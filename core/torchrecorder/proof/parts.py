@@ -162,11 +162,12 @@ class PartsProof:
         if not words and not is_end and self._is_inner(tail, head, tensors):
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
         if words and not self._are_true(_SIGN.sub(", ", words), turns):
-            yield Fault("flow", f"{name} does not carry {words}", calls)
+            yield Fault("flow", f"{name} does not carry {words}", calls, _cuts(turns))
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
         are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
-            yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
+            what = f"carries a part of value {tensors[0]}, which is not said"
+            yield Fault("flow", f"{name} {what}", calls, _cuts(turns))
 
     def _beginnings(self) -> Iterator[Fault]:
         """Faults of parameters that stand in a loop of which the first turn alone reads them, as a first state."""
@@ -622,3 +623,7 @@ def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
         if any(start > before for (start, _), (_, before) in zip(ordered[1:], ordered, strict=False)):
             return None
     return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None
+
+
+def _cuts(turns: Iterable[tuple[int, Iterable[_Path]]]) -> tuple[int, ...]:
+    return tuple({op: None for _, paths in turns for path in paths for op, _ in path})

@@ -71,6 +71,11 @@ class Views:
         self._interiors.clear()
         return self.visible.weaken(calls)
 
+    def draw_cuts(self, ops: Iterable[int]) -> bool:
+        """Draw ops that take a part as nodes from now on; False if they are."""
+        self._interiors.clear()
+        return self.visible.draw_cuts(ops)
+
     def open_fewer(self) -> bool:
         """Give way from now on with what the view opened last; False if it opened nothing of its own accord."""
         self._fewer += self._has_opened

@@ -157,6 +157,19 @@ class Visibility:
         self.collapsed |= again
         return is_new or bool(again)
 
+    def draw_cuts(self, ops: Iterable[int]) -> bool:
+        """Draw ops that take a part of a tensor, and those of their place in the code. False if they are drawn."""
+        places = {self._place(op) for op in ops if self.handed[op] is not None}
+        drawn = [op for op in range(len(self.handed)) if self._place(op) in places]
+        for op in drawn:
+            self.handed[op], self.contracted[op] = None, False
+        self._passed.clear()
+        return bool(drawn)
+
+    def _place(self, op: int) -> tuple[object, ...]:
+        row = self.graph.ops[op]
+        return row.name, row.source, row.offset
+
     def can_open(self, call: int) -> bool:
         return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
 
