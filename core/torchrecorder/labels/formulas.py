@@ -14,7 +14,6 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.op_words import OVER_AXES, axes_of, root_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
-from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import (
@@ -78,11 +77,8 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    index = [span.values for span in node.spans if span.name == INDEX]
-    for said, here in index:
-        written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
     own = {graph.ops[op].name for op in ops}
-    if (is_turn and not index) or any(span.name in own for span in node.spans) or "…" in written:
+    if is_turn or any(span.name in own for span in node.spans) or "…" in written:
         written = ""  # another one in each turn, or not all of it
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 

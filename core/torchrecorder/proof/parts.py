@@ -29,7 +29,6 @@ _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
-_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
@@ -154,13 +153,12 @@ class PartsProof:
             yield Fault("flow", f"{name} carries several outputs, and does not say so", calls)
         if not words and not is_end and self._is_inner(tail, head, tensors):
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
-        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
+        turns = [_largest(paths) for tensor in tensors for paths in self._read[tensor][head.id].values()]
         each = _SIGN.sub(", ", words)
-        if words and not (turns and all(self._is_true(at_turn(each, turn), paths) for turn, paths in turns)):
+        if words and not (turns and all(self._is_true(each, paths) for paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
@@ -560,17 +558,6 @@ def _listed(row: re.Match[str]) -> str:
 def _largest(paths: Collection[_Path]) -> list[_Path]:
     """The ways to parts that are in no other of them."""
     return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
-
-
-def at_turn(words: str, turn: int) -> str:
-    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
-
-    def number(match: re.Match[str]) -> str:
-        top, times, more = match.groups()
-        counted = turn * int(times or 1)
-        return str(int(top) - counted if top else counted + int(more or 0))
-
-    return _COUNT.sub(number, words)
 
 
 def _is_in_span(words: str, text: str) -> bool:
