@@ -172,17 +172,12 @@ class _FormulaWriter:
         sign = "/" if name == "div" else SYMBOLS.get(name) or COMPARED.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]
-        if "alpha" in named and len(given) == 2:
-            given[1] = f"{_short(named.pop('alpha'))} × {self._held(given[1], _BINDS['×'] + 1)}", _BINDS["×"]
         if is_reflected(op):  # `2 - x`
             given = given[::-1]
         if sign and len(given) == 2 and not named:
             binds = _BINDS[sign]
             left, right = (self._held(side, binds + i) for i, side in enumerate(given))
             return f"{left} {sign} {right}", binds
-        if name == "addcmul" and len(given) == 3 and not named:
-            first, *factors = (self._held(side, _BINDS[sign]) for side, sign in zip(given, "+××", strict=True))
-            return f"{first} + {' × '.join(factors)}", _BINDS["+"]
         texts = [text for text, _ in given]
         if name == "pow" and len(given) == 2:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"

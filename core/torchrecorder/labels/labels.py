@@ -233,8 +233,6 @@ class Labels:
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], held, *own, *run[1:], *facts]
-            if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
-                parts = [*run, *own, *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE

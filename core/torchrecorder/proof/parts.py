@@ -29,17 +29,13 @@ _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
+_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
 """Parts that a line has to say; of more there may be no words."""
 _MOST_TURNED = 4
 """Likewise where a join puts them in another order."""
-_STATES = {
-    **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
-    **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
-}
-"""What recurrent layers of torch return."""
 _ROW = re.compile(r"([\w.]+\.)(\d+)–(\d+)")
 """Entries of a list that follow each other."""
 _EACH = "one each"
@@ -153,12 +149,13 @@ class PartsProof:
             yield Fault("flow", f"{name} carries several outputs, and does not say so", calls)
         if not words and not is_end and self._is_inner(tail, head, tensors):
             yield Fault("flow", f"{name} carries what its layer does not return, and does not say so", calls)
-        turns = [_largest(paths) for tensor in tensors for paths in self._read[tensor][head.id].values()]
+        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
+        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
         each = _SIGN.sub(", ", words)
-        if words and not (turns and all(self._is_true(each, paths) for paths in turns)):
+        if words and not (turns and all(self._is_true(at_turn(each, turn), paths) for turn, paths in turns)):
             yield Fault("flow", f"{name} does not carry {words}", calls)
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             yield Fault("flow", f"{name} carries a part of value {tensors[0]}, which is not said", calls)
 
@@ -263,17 +260,16 @@ class PartsProof:
         if words == "not returned":
             return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
-            module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
+            outputs = self.graph.calls[call].outputs
             got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
                 order = self._arguments_in_order(head)
                 row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
                 return _ROW.sub(_listed, words) in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
-            states = _STATES.get(module.cls, ()) if module is not None else ()
-            for i, (path, value) in enumerate(outputs.items()):
+            for path, value in outputs.items():
                 said = self.graph.part(self.graph.calls[call].module, path)
-                if words in (path, f"output {path}", said, *states[i : i + 1]) and self._is_read(value, head):
+                if words in (path, f"output {path}", said) and self._is_read(value, head):
                     return True
         return False
 
@@ -558,6 +554,17 @@ def _listed(row: re.Match[str]) -> str:
 def _largest(paths: Collection[_Path]) -> list[_Path]:
     """The ways to parts that are in no other of them."""
     return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
+
+
+def at_turn(words: str, turn: int) -> str:
+    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
+
+    def number(match: re.Match[str]) -> str:
+        top, times, more = match.groups()
+        counted = turn * int(times or 1)
+        return str(int(top) - counted if top else counted + int(more or 0))
+
+    return _COUNT.sub(number, words)
 
 
 def _is_in_span(words: str, text: str) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.model import Edge, Node, View, boxes_around
+from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
@@ -27,6 +27,8 @@ _MOST = 2
 _MOST_TURNED = 4
 """Likewise where a join turns their order round."""
 _NUMBER = re.compile(r"\d+")
+_SHRINKING = re.compile(r"[\[(]?:\d")
+"""Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _LISTED = re.compile(r"[\[(]1(, 1)+[\])]")
 """Sizes of pieces in a list that are one each: places, of which the last one is the rest of any length."""
 _ORDINALS = ("1st", "2nd")
@@ -39,8 +41,6 @@ _LONG_NAMES = 40
 """Characters of several outputs from which on a line says how many they are."""
 _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
-_RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
-"""Outputs of torch's layers by class, as their documentation calls them."""
 _BEGINNING = "first step"
 """Words for what the first turn of a loop alone reads, in the place of what the turn before gives to the others."""
 _STATE = "state"
@@ -152,6 +152,7 @@ class _Parts:
             yield from ((output, value, None) for value in output.values)
 
     def _told(self) -> Iterator[tuple[_Read, str]]:
+        nodes = self._view.nodes
         for origin, by_node in self._taken.items():
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
@@ -164,7 +165,7 @@ class _Parts:
                 for node, own in turns.items():
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
                     place = places.pop() if len(own) > 1 and len(places) == 1 else ""
-                    yield (origin, node), place or _span(own)
+                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or place or _span(own)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -253,10 +254,9 @@ class _Parts:
         if given and carried and carried.isdisjoint(self._moved(given.values())):
             return _UNRETURNED
         at, said = next(((i, known[value]) for i, output in enumerate(given.values()) if output == value), (0, ""))
-        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
         if not at and (len(given) < 2 or is_native or said[:1].isdigit()):
             return ""
-        return names[at] if at < len(names) else f"output {said}" if said[:1].isdigit() else said
+        return f"output {said}" if said[:1].isdigit() else said
 
     def _outputs_again(self, node: Node) -> Iterator[tuple[int, int]]:
         """What a layer gives in each turn, and what it gives in the first."""
@@ -525,6 +525,27 @@ def _span(turns: Sequence[str]) -> str:
     # they may shrink from turn to turn, or be in no order
     spans = iter([a if a == b else f"{b}…{a}" if (of[0], of[-1]) == (b, a) else f"{a}…{b}" for of, a, b in ends])
     return _NUMBER.sub(lambda _: next(spans), turns[0])
+
+
+def counting(texts: Sequence[str], boxes: Sequence[Box], box: int | None) -> str:
+    """The indices in the turns of the loop around as one, `(:, t + 1)`; empty if no number in them counts the turns."""
+    loops = (each.repeat for each in boxes_around(boxes, box) if each.around and each.repetition == "loop")
+    if len(texts) != next(loops, 0) or len({*map(_pattern, texts)}) > 1 or "-" in texts[0]:
+        return ""
+    words = [*map(_counted, zip(*(map(int, _NUMBER.findall(text)) for text in texts), strict=True))]
+    if words and not words[0] and _SHRINKING.match(texts[0]):
+        words[0] = "n"
+    rest = iter(words)
+    return _NUMBER.sub(lambda _: next(rest), texts[0]) if all(words) and any("t" in word for word in words) else ""
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    """`t`, `2t + 1`, `5 − t`; the number if it is one; empty if it grows by no fixed step."""
+    first, step = numbers[0], numbers[1] - numbers[0]
+    if not step or any(number != first + i * step for i, number in enumerate(numbers)):
+        return str(first) if len({*numbers}) == 1 else ""
+    times = f"{abs(step)}t" if abs(step) > 1 else "t"
+    return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
 def _in_rows(names: Iterable[str]) -> Iterator[str]:
