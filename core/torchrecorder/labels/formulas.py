@@ -14,7 +14,6 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.op_words import OVER_AXES, axes_of, root_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
-from torchrecorder.view.differences import INDEX
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import (
@@ -78,11 +77,8 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    index = [span.values for span in node.spans if span.name == INDEX]
-    for said, here in index:
-        written = written.replace(f"[{here.strip('()')}]", f"[{said.strip('()')}]")
     own = {graph.ops[op].name for op in ops}
-    if (is_turn and not index) or any(span.name in own for span in node.spans) or "…" in written:
+    if is_turn or any(span.name in own for span in node.spans) or "…" in written:
         written = ""  # another one in each turn, or not all of it
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 
@@ -176,17 +172,12 @@ class _FormulaWriter:
         sign = "/" if name == "div" else SYMBOLS.get(name) or COMPARED.get(name, "")
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]
-        if "alpha" in named and len(given) == 2:
-            given[1] = f"{_short(named.pop('alpha'))} × {self._held(given[1], _BINDS['×'] + 1)}", _BINDS["×"]
         if is_reflected(op):  # `2 - x`
             given = given[::-1]
         if sign and len(given) == 2 and not named:
             binds = _BINDS[sign]
             left, right = (self._held(side, binds + i) for i, side in enumerate(given))
             return f"{left} {sign} {right}", binds
-        if name == "addcmul" and len(given) == 3 and not named:
-            first, *factors = (self._held(side, _BINDS[sign]) for side, sign in zip(given, "+××", strict=True))
-            return f"{first} + {' × '.join(factors)}", _BINDS["+"]
         texts = [text for text, _ in given]
         if name == "pow" and len(given) == 2:
             power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"

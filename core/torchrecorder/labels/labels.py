@@ -32,7 +32,7 @@ from torchrecorder.labels.operands import Operands, is_masked, with_operands
 from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
-from torchrecorder.view.differences import FUNCTION, HEADS, INDEX, heads, values_of
+from torchrecorder.view.differences import FUNCTION, HEADS, heads, values_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, plain, spoken
 from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
@@ -137,7 +137,7 @@ class Labels:
                 names = [f"{name}()" for name in values_of(node.spans, FUNCTION) or (node.name,)]
                 return Label(clean(among(names), MAX_NAME), clean(line, MAX_FORMULA))
             text, own = self._formula(node), {self.graph.ops[op].name for op in node.ops}
-            spans = [span for span in node.spans if span.name not in {INDEX, *own}]
+            spans = [span for span in node.spans if span.name not in own]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = node.name if is_sign else spoken(node.name)
             line = " · ".join((text, *self._heads_in(node), *settings(spans)))
@@ -233,8 +233,6 @@ class Labels:
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], held, *own, *run[1:], *facts]
-            if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
-                parts = [*run, *own, *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE

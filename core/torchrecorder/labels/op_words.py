@@ -13,7 +13,7 @@ from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import Names, turned, with_operands
 from torchrecorder.labels.summaries import among, setting
 from torchrecorder.view import Span
-from torchrecorder.view.differences import INDEX, heads, values_of
+from torchrecorder.view.differences import heads, values_of
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import names
 from torchrecorder.view.settings import is_range
@@ -60,13 +60,12 @@ def op_label(
     name = plain(op.name)
     if kinds := values_of(spans, ""):
         return Label(clean(with_operands(op, others or {}, among([*map(spoken, kinds)])), MAX_NAME))
-    index = values_of(spans, INDEX)
-    if name in ("getitem", "setitem") and len(spans) == 1 and not index:
+    if name in ("getitem", "setitem") and len(spans) == 1:
         axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
         at = clean(", ".join(map(_turns, axes)), _MAX_INDEX)
         return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
     called = with_operands(op, others or {})
-    if spans and not index:
+    if spans:
         by = "by " if name in _BY_NUMBER else ""
         facts = [f"{by}{among(span.values)}" if span.name == op.name else setting(span) for span in spans]
         many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
@@ -90,7 +89,7 @@ def op_label(
     if name in ("getitem", "setitem"):
         number = op.attrs.get("2", "")
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
-        at = clean(_bare(index[0]) if index else _index(known, op), _MAX_INDEX)
+        at = clean(_index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
     called, besides = in_two(called) if others else (called, "")
     details = filter(None, [_weight(known.graph, op, is_alone), *("=".join(switch) for switch in turned(op).items())])

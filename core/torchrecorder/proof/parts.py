@@ -38,11 +38,6 @@ _MOST = 2
 """Parts that a line has to say; of more there may be no words."""
 _MOST_TURNED = 4
 """Likewise where a join puts them in another order."""
-_STATES = {
-    **dict.fromkeys(("torch.nn.modules.rnn.GRU", "torch.nn.modules.rnn.RNN"), ("sequence", "h")),
-    **{"torch.nn.modules.rnn.LSTM": ("sequence", "h", "c"), "torch.nn.modules.rnn.LSTMCell": ("h", "c")},
-}
-"""What recurrent layers of torch return."""
 _ROW = re.compile(r"([\w.]+\.)(\d+)–(\d+)")
 """Entries of a list that follow each other."""
 _EACH = "one each"
@@ -270,17 +265,16 @@ class PartsProof:
         if words == "not returned":
             return self._is_inner(tail, self.view.nodes[head], [at for at in self._read if self._tail(at) == tail.id])
         for call in tail.calls:
-            module, outputs = self.graph.modules.get(self.graph.calls[call].module), self.graph.calls[call].outputs
+            outputs = self.graph.calls[call].outputs
             got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
                 names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
                 order = self._arguments_in_order(head)
                 row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
                 return _ROW.sub(_listed, words) in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
-            states = _STATES.get(module.cls, ()) if module is not None else ()
-            for i, (path, value) in enumerate(outputs.items()):
+            for path, value in outputs.items():
                 said = self.graph.part(self.graph.calls[call].module, path)
-                if words in (path, f"output {path}", said, *states[i : i + 1]) and self._is_read(value, head):
+                if words in (path, f"output {path}", said) and self._is_read(value, head):
                     return True
         return False
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault, GraphFacts
-from torchrecorder.proof.parts import at_turn
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, Span, View
 
@@ -114,7 +113,6 @@ class Sameness:
         yield from self._inside(node, calls, spans, around)
 
     def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
-        yield from self._of_indices(coverage, node)
         said = {node.name, *(name for span in node.spans if span.name == "function" for name in span.values)}
         for op in node.ops if node.kind == "function" and node.op is None else ():
             for other in (*coverage.again.get(op, ()), *self.ops.get(op, ())):
@@ -131,7 +129,7 @@ class Sameness:
             folded = (op for op in part.ops if self.graph.ops[op].name == self.graph.ops[part.op].name)
             rows = [self.graph.ops[op] for op in dict.fromkeys((*again, *folded))]
             known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
-            spans = (span for span in part.spans if span.name not in ("weight", "index", "heads"))
+            spans = (span for span in part.spans if span.name not in ("weight", "heads"))
             if is_whole and any(not {*span.values} <= {*known, *UNSAID} for span in spans):
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):
@@ -141,22 +139,10 @@ class Sameness:
                     continue  # of the shape that it gives, which follows from the data
                 is_number = all({*value} <= _OF_NUMBERS for value in values)
                 is_written = rows[0].name == "getitem" or not self.facts.is_move(rows[0], self.itself)
-                is_said = any({*values} <= {*span.values} or span.name == "index" for span in part.spans)
+                is_said = any({*values} <= {*span.values} for span in part.spans)
                 if (is_number or rows[0].name == "getitem") and is_written and not is_said:
                     words = f"{rows[0].name} with {', '.join(values)} at {rows[0].source} is not said"
                     yield Fault("sameness", words, coverage.around(node))
-
-    def _of_indices(self, coverage: Coverage, node: Node) -> Iterator[Fault]:
-        """Whether what is said to count the turns of a loop does so in each of them, with any number for `n`."""
-        ops, loop = self.graph.ops, coverage.loop(node)
-        for part in (node, *node.parts):
-            for every, first in (span.values for span in part.spans if span.name == "index"):
-                drawn = [op for op in part.own_ops if ops[op].attrs.get("1") == first]
-                again = [other for op in drawn for other in (op, *coverage.again.get(op, ()))]
-                said = (at_turn(every, coverage.turns.get(op, {}).get(loop, -1)) for op in again)
-                patterns = [re.sub(r"\bn\b", r"\\d+", re.escape(text)) for text in said]
-                if not again or not all(map(re.fullmatch, patterns, (ops[op].attrs.get("1", "") for op in again))):
-                    yield Fault("sameness", f"{every} is not the index of each turn", coverage.around(node))
 
     def _inside(
         self, node: Node, calls: Sequence[int], spans: Iterable[Span], around: tuple[int, ...]

@@ -20,7 +20,7 @@ from torchrecorder.proof.facts import SIGNS, Fault
 from torchrecorder.proof.sameness import UNSAID, Sameness
 from torchrecorder.view.model import Box, Node
 
-_SENTENCE = re.compile(r"(?:(\d+|first|every 2nd|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*|(.*) computed in .*)")
+_SENTENCE = re.compile(r"(?:(\d+|first|every 2nd|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
@@ -43,7 +43,7 @@ class _Ran(NamedTuple):
 
 
 class _Sentence(NamedTuple):
-    """What is said of `n` calls, of all if that is None, of some if it is 0; of those at `places` if there are any.
+    """What is said of `n` calls, of all if that is None; of those at `places` if there are any.
 
     A name is of words that all hold for a thing: `aa`, `conv1` of `aa in conv1`.
     """
@@ -111,7 +111,7 @@ class Variants:
             least, most = (sum(of(which[i] for which in choices) for choices in ways) for of in (all, any))
             n, places = len(calls) if sentence.n is None else sentence.n, sentence.places
             here = (any(which[i] is (at in places) for which in choices) for at, choices in enumerate(ways))
-            if not all(ways) or (places and not all(here)) or not (least <= n <= most or n == 0 < most):
+            if not all(ways) or (places and not all(here)) or not least <= n <= most:
                 return sentence.text
         return ""
 
@@ -252,7 +252,7 @@ class Variants:
 def _sentence(text: str) -> _Sentence | None:
     if not (match := _SENTENCE.fullmatch(text)) or "inputs of " in text:
         return None
-    less, more, counted = {match[3] or ""}, {""}, set[tuple[int, str]]()
+    less, more, counted = {""}, {""}, set[tuple[int, str]]()
     for how, names in _PHRASE.findall(match[2]):
         for name in re.split(", | and ", names):
             new, is_exchange, old = name.removeprefix("another ").partition(" instead of ")
@@ -267,7 +267,7 @@ def _sentence(text: str) -> _Sentence | None:
     which = (match[1] or "").replace("first", "1st")
     spans = re.findall(r"(\d+)[a-z]+(?:–(\d+))?", which)
     places = tuple(place - 1 for a, b in spans for place in range(int(a), int(b or a) + 1))
-    n = 0 if match[3] else len(places) or int(which) if which else None
+    n = len(places) or int(which) if which else None
     return _Sentence(text, n, gone, come, counted, places)
 
 

@@ -18,12 +18,12 @@ from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
-from torchrecorder.view.pieces import counting, edges_with_parts
+from torchrecorder.view.pieces import edges_with_parts
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import LISTED, SIZES, is_range, read
 
-CLASS, PARAMS, INDEX, HEADS, FUNCTION = "class", "params", "index", "heads", "function"
+CLASS, PARAMS, HEADS, FUNCTION = "class", "params", "heads", "function"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
 first turn; the functions that ran at the place of one."""
 _EACH = "one each"
@@ -236,10 +236,7 @@ class _Differences:
             alike = sorted({op, *again, *(at for one in again for at in self._ops(one, boxes[node.box], boxes, turns))})
             is_aside = node.kind == "op" and not self._tells(op)  # and drawn, since something needs it
             ops = [self.graph.ops[other] for other in alike if is_aside or other in again or self._tells(other)]
-            indices = [*dict.fromkeys(row.attrs.get("1", "") for row in ops)]
-            index = counting(indices, boxes, node.box) if {row.name for row in ops} <= {"getitem", "setitem"} else ""
-            counted = [Span(INDEX, (index, indices[0]))] if index else self._of_ops(ops, is_drawn=node.kind == "op")
-            spans.update(dict.fromkeys(counted))
+            spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
             if node.kind == "function" and node.op is None:
                 spans.update(dict.fromkeys(self._functions(op, alike, node.name)))
         return tuple(spans)

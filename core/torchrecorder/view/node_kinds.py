@@ -144,10 +144,6 @@ class NodeKinds:
         return _OTHER_NODES.get(node.kind, "data")
 
     def _of_function(self, ran: set[str]) -> Kind:
-        if "softmax" in ran and ran & {"matmul", "bmm", "einsum", "baddbmm"}:
-            return "attention"
-        if is_norm(ran):
-            return "norm"
         kinds = {op_kind(name) for name in ran}
         for kind in _TOLD_BY_OPS:
             if kind in kinds:

@@ -41,8 +41,6 @@ _LONG_NAMES = 40
 """Characters of several outputs from which on a line says how many they are."""
 _UNRETURNED = "not returned"
 """Words for a tensor that a layer made and did not return: one that it keeps, or that the next layer overwrites."""
-_RETURNED = {"LSTM": ("sequence", "h", "c"), "GRU": ("sequence", "h"), "RNN": ("sequence", "h"), "LSTMCell": ("h", "c")}
-"""Outputs of torch's layers by class, as their documentation calls them."""
 _BEGINNING = "first step"
 """Words for what the first turn of a loop alone reads, in the place of what the turn before gives to the others."""
 _STATE = "state"
@@ -266,10 +264,9 @@ class _Parts:
         if given and carried and carried.isdisjoint(self._moved(given.values())):
             return _UNRETURNED
         at, said = next(((i, known[value]) for i, output in enumerate(given.values()) if output == value), (0, ""))
-        names = _RETURNED.get(module.cls.rpartition(".")[2], ()) if module is not None and is_native else ()
         if not at and (len(given) < 2 or is_native or said[:1].isdigit()):
             return ""
-        return names[at] if at < len(names) else f"output {said}" if said[:1].isdigit() else said
+        return f"output {said}" if said[:1].isdigit() else said
 
     def _outputs_again(self, node: Node) -> Iterator[tuple[int, int]]:
         """What a layer gives in each turn, and what it gives in the first."""

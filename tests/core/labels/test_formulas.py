@@ -38,8 +38,6 @@ class Computing(nn.Module):
 FORMULAS: dict[str, Callable[..., Tensor]] = {
     "softmax(q @ kᵀ / 2) @ v": lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2, -1) @ v,
     "softmax(q @ kᵀ × (1/√18)) @ v": lambda q, k, v: torch.softmax(q @ k.mT * 18**-0.5, -1) @ v,
-    "q + k × v": lambda q, k, v: torch.addcmul(q, k, v),
-    "q + k × (v − q)": lambda q, k, v: torch.addcmul(q, k, v - q),
     "(q + k) × v": lambda q, k, v: (q + k) * v,
     "q − (k − v)": lambda q, k, v: q - (k - v),
     "q − k − v": lambda q, k, v: q - k - v,
@@ -48,7 +46,6 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "q × q + k": lambda q, k, v: q * q + k,
     "(q + k)² × 0.5": lambda q, k, v: (q + k).pow(2) * 0.5,
     "attention(q, k, v)": nn.functional.scaled_dot_product_attention,
-    "q − 2 × k": lambda q, k, v: torch.sub(q, k, alpha=2),
     "cat(q, k[:, 0:1])": lambda q, k, v: torch.cat([q, k[:, 0:1]], 1),
     "q[:, …] + k": lambda q, k, v: q[:, np.array([0, 2, 1])] + k,
     "softmax(q[0] @ q[1]ᵀ)": lambda q, k, v: torch.softmax(q.chunk(2, -1)[0] @ q.chunk(2, -1)[1].transpose(1, 2), -1),
@@ -144,7 +141,6 @@ BINARY: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
     torch.div,
     torch.matmul,
     torch.maximum,
-    lambda x, y: x.sub(y, alpha=2),
     lambda x, y: torch.where(x > y, x, 0.5),
     lambda x, y: x * y[:, :1],
 )

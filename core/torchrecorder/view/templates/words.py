@@ -42,7 +42,7 @@ dropouts that are nodes of their own."""
 NOTHING: Shown = (frozenset(), frozenset(), frozenset())
 _Read = tuple[set[object], set[object]]
 Difference = tuple[str, str]
-"""`with` or `without`, and what: `("without", "downsample")`; nothing in place of the first for other words."""
+"""`with` or `without`, and what: `("without", "downsample")`."""
 
 
 class Words:
@@ -65,8 +65,8 @@ class Words:
             for word in words:
                 differences.setdefault(word, []).append(call)
         together: dict[tuple[int, ...], dict[str, list[str]]] = {}
-        for (how, what), differing in differences.items():  # what is in one only is so of all
-            together.setdefault((*differing,) if how else (), {}).setdefault(how, []).append(what)
+        for (how, what), differing in differences.items():
+            together.setdefault((*differing,), {}).setdefault(how, []).append(what)
         every = [*by_module.values()]
         is_row = len(every) > 1 and (is_series or len({self.graph.calls[call].parent for call in every}) == 1)
         places = [[*map(every.index, its)] if is_row else [-1] * len(its) for its in together]
@@ -106,7 +106,7 @@ def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: 
     for at in places:
         is_next = bool(spans) and at == spans[-1][1] + 1
         spans = [*spans[:-1], (spans[-1][0], at)] if is_next else [*spans, (at, at)]
-    is_listed = spans and -1 not in places and len(spans) <= limit and len(places) < n
+    is_listed = -1 not in places and len(spans) <= limit and len(places) < n
     which = ", ".join(_span(*span) for span in spans) if is_listed else f"{len(places) % n or ''}"
     return f"{'first' if which == '1st' else which} {_phrase(**by_how)}".strip()
 
@@ -125,15 +125,7 @@ def _nth(place: int) -> str:
 
 def _phrase(**by_how: _Named) -> str:
     """`with three, without skip and conv.0`."""
-    return ", ".join(f"{how} {_listed(by_how[how])}".strip() for how in ("with", "without", "") if how in by_how)
-
-
-def _parted(path: str, other: str) -> str:
-    """The entry of the list in which a path parts from another: `block.0` of `encoder.block.0.attn`."""
-    parts = path.split(".")
-    pairs = enumerate(zip(parts, other.split("."), strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), len(parts) - 1)
-    return ".".join(parts[max(at - 1, 0) : at + 1])
+    return ", ".join(f"{how} {_listed(by_how[how])}".strip() for how in ("with", "without") if how in by_how)
 
 
 def _listed(names: _Named) -> str:
@@ -155,8 +147,6 @@ class _Compared:
         self.call, self.other = call, other
         self._more: dict[str, None] = {}
         self._less: dict[str, None] = {}
-        self._of_one: dict[str, None] = {}
-        """Layers that one call has for all."""
         self._is_untold = False
         """Whether ops differ that have no name for a reader."""
 
@@ -194,7 +184,6 @@ class _Compared:
             differences |= dict.fromkeys(counted)
             self._name_layers(a, b, named)
             differences |= self._ops_differ(a, b, alone)
-        differences |= {("", word): None for word in self._of_one}
         both = self._more.keys() & self._less.keys()
         differences |= {("with", word): None for word in self._more if word not in both}
         differences |= {("without", word): None for word in self._less if word not in both}
@@ -326,9 +315,7 @@ class _Compared:
                     is_other = child in self._merged or (is_moving and all(cls != kind for _, cls in beside))
                     cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if is_other else ""
                     name = function or cls or self._name(child, top)
-                    if names is self._less and (place := self._taken_from(child)):
-                        self._of_one[f"{self._name(child, self.other)} computed in {place}"] = None
-                    elif names is self._less and self._is_plain(child, a):
+                    if names is self._less and self._is_plain(child, a):
                         self._more[f"identity {name}"] = None
                     else:
                         names[name] = None
@@ -343,28 +330,6 @@ class _Compared:
         module = self.tree.module(call)
         name = "" if module is None else module.cls.rpartition(".")[2]
         return name in DROPOUTS or name == _IDENTITY
-
-    def _taken_from(self, child: int) -> str:
-        """The place of the call whose layer in this place gave what this one reads instead of having it: `layers.0`.
-
-        That call reads it, too, so that it is more than what goes from one to the other.
-        """
-        home, path = self.graph.calls[self.call].module, self._path(child, self.other)
-        for giver in self.graph.calls[: self.call]:
-            there = giver.module.removesuffix(f".{path}")
-            if there == giver.module or counted(there) != counted(home) or self._does_nothing(giver.id):
-                continue
-            given, readers = {*giver.outputs.values()}, set[str]()
-            for op in self.graph.ops[self.tree.first_op[giver.id] : self.tree.last_op[self.call] + 1]:
-                if given.isdisjoint(op.inputs):
-                    continue
-                if self.visible.contracted[op.id]:
-                    given.update(op.outputs)
-                else:
-                    readers.update(row.module for row in self.graph.around(op.call))
-            if {home, there} <= readers:
-                return _parted(giver.module, home)
-        return ""
 
     def _is_plain(self, child: int, parent: int) -> bool:
         """Whether an Identity or an empty list stands in place of a layer whose output is added to what led past it."""

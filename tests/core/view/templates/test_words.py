@@ -119,33 +119,6 @@ class Mixer(nn.Module):
         return out
 
 
-class Biased(nn.Module):
-    """The first has a table, which all read."""
-
-    def __init__(self, *, has_table: bool) -> None:
-        super().__init__()
-        self.a, self.b = conv(), conv()
-        self.table = nn.Embedding(16, 8) if has_table else None
-
-    def forward(self, x: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-        if self.table is not None:
-            bias = self.table(torch.arange(16)).T.unsqueeze(0)
-        assert bias is not None
-        return x + self.b((self.a(x) + bias).relu()), bias
-
-
-class Shared(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(Biased(has_table=i == 0) for i in range(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        bias = None
-        for layer in self.layers:
-            x, bias = layer(x, bias)
-        return x
-
-
 class Up(nn.Module):
     """Puts a skip beside its data, if there is one."""
 
@@ -426,7 +399,6 @@ class Pair(nn.Module):
         (lambda: Stages(Gated(is_squared=True), Gated(is_squared=True), Gated(is_squared=False)), ""),
         (lambda: Stages(Pair(1), Pair(2), Pair(2)), ""),
         (lambda: Stages(Halved(is_whole=True), Halved(is_whole=False), Halved(is_whole=False)), ""),
-        (Shared, "table computed in layers.0"),
     ],
 )
 def test_what_differs_is_named_as_it_is_drawn(make: Callable[[], nn.Module], said: str) -> None:
