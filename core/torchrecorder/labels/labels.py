@@ -214,7 +214,7 @@ class Labels:
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
             what = numbered or summary(
-                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=node.repeat
+                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=self._n(node)
             )
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
@@ -227,7 +227,10 @@ class Labels:
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
-            own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
+            own, run = (
+                [] if node.is_unsaid else of_its_own(node.own, node.repeat),
+                self._repeated(" · ".join(words), node),
+            )
             ends = {f"{row[0]}→{row[-1]}" for text in own if (row := text.split("→"))}
             run = [text for text in run if text not in ends]
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
@@ -254,6 +257,12 @@ class Labels:
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _n(self, node: Node) -> int:
+        """How many calls a reader counts where a node is drawn, or how many in each turn of boxes that repeat, too."""
+        around = (box.repeat for box in boxes_around(self.view.boxes, node.box))
+        repeats = [n for n in (node.repeat, *around) if n > 1]
+        return repeats[0] if len(repeats) == 1 else node.repeat
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
@@ -405,7 +414,8 @@ class Labels:
             is_sized = self.kind(part) in _SIZED and not node.is_unsaid
             if module is not None and (layer or module.native) and is_sized:
                 said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
-                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like))
+                n = self._n(replace(node, calls=part.calls))
+                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like, per_turn=n))
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)

@@ -158,7 +158,7 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all, is_listed, is_of_widths = dict[str, set[str]](), False, False
+        of_all, is_of_widths = dict[str, set[str]](), False
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
@@ -166,7 +166,6 @@ class _Differences:
                 is_of_widths |= len(sizes) > 1 and all(map(_WIDTHS.fullmatch, sizes))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
-                    is_listed |= len(span.values) <= len(calls)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
         widths = {_row_of([*map(self._channels, run)]) for run in by_turn if run} if is_of_widths else set[str]()
@@ -182,11 +181,9 @@ class _Differences:
             if len(own) != len(calls):
                 continue
             is_first = len(once) == 2 and own.count(own[0]) == 1 and (name == "stride" or len(own) > LISTED)
-            is_mixed = 1 < len(once) < len(own) <= LISTED and not is_listed  # the inset does not say which has which
-            if is_run and is_first:
-                yield Span(name, own)  # `first /2`
-            elif len(once) <= LISTED and ({*once} < all_of_it or (is_run and is_mixed)):
-                yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+            is_listed = is_run and len(once) > 1 and (is_first or len(own) <= LISTED)  # `first /2`
+            if len(once) <= LISTED and (is_listed or {*once} < all_of_it):
+                yield Span(name, own if is_listed else once)
 
     def _keeps_resolution(self, call: int) -> bool:
         row = self.graph.calls[call]
