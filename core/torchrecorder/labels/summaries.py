@@ -169,13 +169,18 @@ def settings(spans: Sequence[Span]) -> list[str]:
 def of_its_own(spans: Sequence[Span], n: int) -> list[str]:
     """Settings of a node for `n` calls whose inset gives several: `3×3 /2`, `dilation 1, then 2`; `first /2`."""
     facts = {span.name: setting(span, n) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
-    for name, (start, *others) in ((span.name, [*map(_common, span.values)]) for span in spans):
-        if len(others) >= LISTED and len({*others}) == 1:
+    for span in spans:
+        name, (start, *others) = span.name, map(_common, span.values)
+        if "none" in others:  # which is of layers that the first alone has
+            facts[name] = f"first {_alone(name, span.values[0])}"
+        elif len(others) >= LISTED and len({*others}) == 1:
             facts[name] = setting(Span(name, (start, others[0]))).replace(", ", ", then ")
-        if name == "stride" and {*others} == {"1"}:
+        if name == "stride" and others and {*others} <= {"1", "none"}:
             facts[name] = f"first /{start}"
     widths, window, step = (facts.pop(name, "") for name in (SIZES, "kernel_size", "stride"))
-    first = [f"{window} {step}"] if "×" in window and step.startswith("/") else [window, step]
+    is_of_first = window.startswith("first ") and step.startswith("first ")
+    step = step.removeprefix("first ") if is_of_first else step
+    first = [f"{window} {step}"] if is_of_first or ("×" in window and step.startswith("/")) else [window, step]
     return [*filter(None, (widths, *first, *facts.values()))]
 
 

@@ -176,13 +176,13 @@ class _Differences:
         for name in ("kernel_size", "stride") if is_aside else ():  # of a layer beside the way through, such as `sr`
             found.pop(name, None)
         for name, every in found.items():
-            own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
+            own, all_of_it = tuple((values or ["none"])[0] for values in every if len({*values}) < 2), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
-            if len(own) != len(calls):
+            if len(own) != len(calls) or ("none" in once and not (is_run and _is_of_first(name, own))):
                 continue
             is_first = len(once) == 2 and own.count(own[0]) == 1 and (name == "stride" or len(own) > LISTED)
             is_listed = is_run and len(once) > 1 and (is_first or len(own) <= LISTED)  # `first /2`
-            if len(once) <= LISTED and (is_listed or {*once} < all_of_it):
+            if len(once) <= LISTED and (is_listed or "none" in once or {*once} < all_of_it):
                 yield Span(name, own if is_listed else once)
 
     def _keeps_resolution(self, call: int) -> bool:
@@ -218,7 +218,8 @@ class _Differences:
             ops = (self.places.op(op, root, call) for op in part.own_ops)
             yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
         layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
-        yield from (self._own(at).get(name, _UNSAID.get(name, "none")) for at in layers if at is not None)
+        values = (self._own(at).get(name, _UNSAID.get(name, "")) for at in layers if at is not None)
+        yield from filter(None, values)  # an identity has none
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
@@ -435,6 +436,13 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
             yield Span(name, every if by_call and name != CLASS else values)
             if name == CLASS:
                 return
+
+
+def _is_of_first(name: str, own: Sequence[str]) -> bool:
+    """Whether the first call of a run alone has a layer with a setting, or with a stride that does something."""
+    first, *others = ({*re.findall(r"\d+", value)} for value in own)
+    nothing = {"1"} if name == "stride" else set[str]()
+    return not first <= nothing and all(other <= nothing for other in others)
 
 
 def _row_of(ways: Sequence[tuple[str, str]]) -> str:
