@@ -232,9 +232,8 @@ def _untrue(
     widths = next((match for match in _WIDTHS.finditer(words) if match[5] or "–" in match[0]), None)
     ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or widths]
     factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
-    own, said = {*factors[: len(works)]}, {*grown[2].split(", ")} if grown else set()
-    if grown and not own <= said <= {*factors}:
-        yield f"{grown[0]}, and it is {', '.join(sorted(own))}"
+    if grown and not {*factors[: len(works)]} <= {*grown[2].split(", ")} <= {*factors}:
+        yield f"{grown[0]}, and it is {', '.join(sorted({*factors[: len(works)]}))}"
     ends = [(int(a), int(b or a)) for a, b in (widths.group(1, 2), widths.group(3, 4))] if widths else []
     for (least, most), side in zip(ends[:1] if widths and widths[5] else ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
