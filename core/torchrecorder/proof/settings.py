@@ -254,7 +254,9 @@ def _untrue(
         rows = [true, sorted(true, key=_numbers)] if "…" in said and not odd else []
         if rows and not any([said[0], said[-1]] == [row[0], row[-1]] and _are_even(row) for row in rows):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
-        elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
+            continue
+        is_unsaid = name == "channels" and not said and not re.search(r"→\d", words)
+        if not is_so and not (is_unsaid and (len(true) > 1 or odd)):
             yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(every[:_FEW] if is_list else true)}"
 
 

@@ -312,6 +312,7 @@ _OF_WAYS = {
         "32–480→8, 24, 40, 80 or 96",
         "40–480→8, 24, 40 or 80",
         "32–480→8, 24, 40, 80",
+        "→8, 24, 40 or 80",
         "reduction 4",
     ),
     "expansion 4, 6": ("expansion 4", "expansion 4, 5", "expansion 4, 5, 6"),
