@@ -43,6 +43,7 @@ from torchrecorder.view.tree import CallTree, call_tree
 MAX_DIFFERING = 112  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 _FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
+_LONG = 84  # characters of a second line from which it has no sum of parameters of unlike layers: GhostNet
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -236,6 +237,8 @@ class Labels:
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], held, *own, *run[1:], *facts]
+            if facts[-1].endswith(" in all") and len(" · ".join(filter(None, parts))) > _LONG:
+                facts, parts = facts[:-1], parts[:-1]  # it tells least
             if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
                 parts = [*run, *own, *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
