@@ -334,3 +334,13 @@ def test_channels_of_many_are_proved(true: str, false: str) -> None:
         return lambda node: words(one)(node).replace(true, false)
 
     assert [fault for fault in Prover(shown.graph, lies).faults(shown) if fault.kind == "settings"]
+
+
+@pytest.mark.parametrize(("n", "is_said"), [(1, True), (60, False)])
+def test_a_long_line_has_no_sum_of_parameters_of_unlike_layers(n: int, is_said: bool) -> None:
+    view = make_view(record(resnet(), torch.zeros(1, 8, 64)))
+    nodes = [*view.nodes]
+    node = next(node for node in nodes if node.inset and "2 groups" in words(view)(node))
+    nodes[node.id] = replace(node, differs=("2nd with " + n * "x",))
+    said = words(replace(view, nodes=tuple(nodes)))(nodes[node.id])
+    assert said.endswith(" params in all" if is_said else n * "x")
