@@ -43,6 +43,7 @@ from torchrecorder.view.tree import CallTree, call_tree
 MAX_DIFFERING = 112  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
 _FEW_OPS = 8  # in a function, of which it says all that tell something; the panel has more
+_LONG = 84  # characters of a second line from which it has no sum of parameters of unlike layers: GhostNet
 MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200  # characters, more than a name of a class has
 EN_SPACE = "\N{EN SPACE}"
@@ -214,7 +215,7 @@ class Labels:
             room = MAX_DIFFERING if is_whole else room
             said, like = (module.extra_repr, cls) if layer is None else (layer.said, layer.like)
             what = numbered or summary(
-                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=node.repeat
+                cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=self._n(node)
             )
             what = cls if node.is_unsaid else what
             parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
@@ -227,12 +228,17 @@ class Labels:
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
             words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
-            own, run = [] if node.is_unsaid else of_its_own(node.own), self._repeated(" · ".join(words), node)
+            own, run = (
+                [] if node.is_unsaid else of_its_own(node.own, node.repeat),
+                self._repeated(" · ".join(words), node),
+            )
             ends = {f"{row[0]}→{row[-1]}" for text in own if (row := text.split("→"))}
             run = [text for text in run if text not in ends]
             if run[1:] and run[-1].startswith("first ") and own and own[-1].startswith("first "):
                 run.append(f"{own.pop()}, {run.pop().removeprefix('first ')}")
             parts = [*run[:1], held, *own, *run[1:], *facts]
+            if facts[-1].endswith(" in all") and len(" · ".join(filter(None, parts))) > _LONG:
+                facts, parts = facts[:-1], parts[:-1]  # it tells least
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
@@ -252,6 +258,12 @@ class Labels:
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, limit))
+
+    def _n(self, node: Node) -> int:
+        """How many calls a reader counts where a node is drawn, or how many in each turn of boxes that repeat, too."""
+        around = (box.repeat for box in boxes_around(self.view.boxes, node.box))
+        repeats = [n for n in (node.repeat, *around) if n > 1]
+        return repeats[0] if len(repeats) == 1 else node.repeat
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
@@ -403,7 +415,8 @@ class Labels:
             is_sized = self.kind(part) in _SIZED and not node.is_unsaid
             if module is not None and (layer or module.native) and is_sized:
                 said, like = (module.extra_repr, own) if layer is None else (layer.said, layer.like)
-                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like))
+                n = self._n(replace(node, calls=part.calls))
+                classes_of_parts.append(summary(own, said, part.spans, limit=limit, like=like, per_turn=n))
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)

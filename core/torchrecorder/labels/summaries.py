@@ -68,7 +68,7 @@ def summary(
     text = _joined(cls, facts)
     if limit is not None and len(text) > limit:
         for at, texts in (_place(rule, args, span) for span in spans if span.name == SIZES):
-            short = "" if "depthwise" in facts else _expansion(texts)
+            short = "" if "depthwise" in facts else _expansion(texts, per_turn)
             if at is not None and len(facts[at]) - len(short) >= _LEAST_SAVED:
                 facts[at] = short
         text = _joined(cls, facts)
@@ -88,15 +88,9 @@ def _with_span(
     at, texts = _place(rule, args, span)
     changed = [*facts]
     if at is not None:
-        is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-        is_size = span.name == SIZES
-        n = len(span.values) // per_turn
-        is_other = per_turn > 1 < n and not is_size and span.values != span.values[:per_turn] * n  # in another turn
-        if is_other and span.name == "kernel_size":
-            changed[at] = side_by_side([*dict.fromkeys(texts)], " or ")
-            return changed
-        changed[at] = _of_calls(texts, sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span)
-        changed[at] = changed[at] or _expansion(texts)
+        is_whole, is_size = span.name in (SIZES, "kernel_size", "output_size", "scale_factor"), span.name == SIZES
+        said = _of_calls(texts, per_turn, sizes=is_size, in_a_row=in_a_row) if is_whole else setting(span, per_turn)
+        changed[at] = said or _expansion(texts, per_turn)
     return changed
 
 
@@ -106,58 +100,63 @@ def _place(rule: _Rule, args: ReprArguments, span: Span) -> tuple[int | None, Se
     return next(((at, texts) for at, texts in enumerate(columns) if len({*texts}) > 1), (None, ()))
 
 
-def _of_calls(texts: Sequence[str], *, sizes: bool = False, in_a_row: bool = False) -> str:
-    """The settings of calls in order: `2, 4, 8, 8` of a few, `8→8→16→16` of a row, each of which reads the last one.
-
-    Of others each text once, two as `2 or 1`, and more that come back: a list would read as that of so many layers.
-    """
-    once = [*dict.fromkeys(texts)]
-    rows = [text.split("→") for text in texts]
-    is_way = all(a[1:] == b[:1] for a, b in pairwise((*rows, rows[-1][1:])))
+def _of_calls(texts: Sequence[str], per_turn: int, *, sizes: bool = False, in_a_row: bool = False) -> str:
+    """The settings of calls that are counted, in order, `2, 4, 8, 8`, or `8→8→16→16` of a row; else `2, 4 or 8`."""
+    turn = _of_turn(texts, per_turn)
+    once = [*dict.fromkeys(turn)] if sizes and turn else sorted({*texts}, key=_numbers)
+    rows = [text.split("→") for text in turn]
+    is_way = all(a[1:] == b[:1] for a, b in pairwise(rows))
     if in_a_row and len(rows) > 2 and is_way and not is_range(once):
         return "→".join((rows[0][0], *(row[-1] for row in rows)))
-    in_order = [text for text, _ in groupby(texts)]
-    is_mixed = len(once) == 2 or in_order != once * (len(in_order) // len(once))  # not the same turns
-    if 1 < len(once) <= LISTED < len(texts) and is_mixed and not sizes:
-        return " or ".join(once)
-    return among(texts if len(texts) <= LISTED and not sizes else once, sizes=sizes)
+    text = among(turn if not sizes and 0 < len(turn) <= LISTED else once, sizes=sizes)
+    return text if sizes or 0 < len(turn) <= LISTED or "…" in text else _any(text)
 
 
-def _expansion(texts: Sequence[str]) -> str:
-    """`expansion 4`: by what layers widen or narrow; `→64, 128` of others that give few widths; the ends of sizes.
+def _any(text: str) -> str:
+    return " or ".join(text.rsplit(", ", 1))
 
-    >>> _expansion(["32→128", "64→256"]), _expansion(["64→64", "64→128", "128→128"]), _expansion(["416→16", "100→16"])
-    ('expansion 4', '→64, 128, 128', '100–416→16')
+
+def _of_turn(values: Sequence[str], per_turn: int) -> Sequence[str]:
+    """The values of calls that a reader counts, if every turn of what is around has the same; else none."""
+    turn = values[:per_turn]
+    return turn if per_turn > 1 and [*values] == [*turn] * (len(values) // per_turn) else ()
+
+
+def _numbers(text: str) -> tuple[list[float], str]:
+    return [*map(float, re.findall(r"\d+(?:\.\d+)?", text))], text
+
+
+def _expansion(texts: Sequence[str], per_turn: int = 1) -> str:
+    """`expansion 4`: by what layers widen or narrow; `32–64→64 or 128` of others that give few; the ends of sizes.
+
+    >>> _expansion(["32→128", "64→256"]), _expansion(["128→128", "64→64", "64→128"]), _expansion(["416→16", "100→16"])
+    ('expansion 4', '64–128→64 or 128', '100–416→16')
     """
     mark = "×" if all("×" in text for text in texts) else "→"  # of tables
     if not texts or not all(re.fullmatch(rf"\d+{mark}\d+", text) for text in texts):
         return ""
     before, after = zip(*(map(int, text.split(mark)) for text in texts), strict=True)
-    if mark == "→":
-        is_few = 1 < len({*after}) <= LISTED
-        for word, ways in (("expansion", (before, after)), ("reduction", (after, before))):
-            factors = [b / a if a else 0.0 for a, b in zip(*ways, strict=True)]
-            is_told = len({*factors}) <= (1 if is_few else _FACTORS)
-            if is_told and all(n > 1 and n.is_integer() for n in factors):
-                return f"{word} {', '.join(f'{n:.0f}' for n in dict.fromkeys(factors))}"
-        if len({*after}) > 1 and (given := _in_order([*map(str, after)])):
-            return f"→{', '.join(given)}"
-    return mark.join("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
+    is_few = 1 < len({*after}) <= LISTED
+    for word, ways in (("expansion", (before, after)), ("reduction", (after, before))) if mark == "→" else ():
+        factors = sorted({b / a if a else 0.0 for a, b in zip(*ways, strict=True)})
+        if len(factors) <= (1 if is_few else _FACTORS) and all(n > 1 and n.is_integer() for n in factors):
+            return f"{word} {', '.join(f'{n:.0f}' for n in factors)}"
+    read, given = ("–".join(map(str, sorted({min(side), max(side)}))) for side in (before, after))
+    row, once = after[: len(_of_turn(texts, per_turn))], sorted({*after})
+    listed = row if 0 < len(row) <= _WIDTHS else once if [n for n, _ in groupby(row or once)] == once else ()
+    text = ", ".join(map(str, listed))
+    if mark == "→" and len(once) > 1 and 0 < len(listed) <= _WIDTHS:
+        given = text if listed is row else _any(text)
+    return f"{read}{mark}{given}"
 
 
-def _in_order(values: Sequence[str]) -> Sequence[str]:
-    """Of a few layers the value of each, of more once of those side by side; none if one comes back behind others."""
-    once = values if len(values) <= _WIDTHS else [value for value, _ in groupby(values)]
-    return once if len(once) <= _WIDTHS and (once is values or len({*once}) == len(once)) else []
-
-
-def setting(span: Span) -> str:
+def setting(span: Span, per_turn: int = 0) -> str:
     """`dilation 1, 2, 4 … 128`; `padding 22 or (3, 4)`, of which each may be of two sides."""
     values = [_common(value) for value in span.values]
     if span.name == "padding" and len(once := dict(zip(values, span.values, strict=True))) <= LISTED:
         return f"padding {' or '.join(value if '×' in text else text for text, value in once.items())}"
     name = _WORDS.get(span.name) or spoken(span.name).replace("_", " ")
-    said = _of_calls(values)
+    said = _of_calls(values, per_turn or len(values))
     return f"{name} {said}" if said else ""
 
 
@@ -167,16 +166,21 @@ def settings(spans: Sequence[Span]) -> list[str]:
     return [*filter(None, map(setting, named))]
 
 
-def of_its_own(spans: Sequence[Span]) -> list[str]:
-    """Settings of a node that its inset gives as lists: `3×3 /2`, `dilation 1, then 2`; `first /2` of a run."""
-    facts = {span.name: setting(span) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
-    for name, (start, *others) in ((span.name, [*map(_common, span.values)]) for span in spans):
-        if len(others) >= LISTED and len({*others}) == 1:
-            facts[name] = facts[name].replace(f"{start} or ", f"{start}, then ")
-        if name == "stride" and {*others} == {"1"}:
+def of_its_own(spans: Sequence[Span], n: int) -> list[str]:
+    """Settings of a node for `n` calls whose inset gives several: `3×3 /2`, `dilation 1, then 2`; `first /2`."""
+    facts = {span.name: setting(span, n) if span.values[1:] else _alone(span.name, span.values[0]) for span in spans}
+    for span in spans:
+        name, (start, *others) = span.name, map(_common, span.values)
+        if "none" in others:  # which is of layers that the first alone has
+            facts[name] = f"first {_alone(name, span.values[0])}"
+        elif len(others) >= LISTED and len({*others}) == 1:
+            facts[name] = setting(Span(name, (start, others[0]))).replace(", ", ", then ")
+        if name == "stride" and others and {*others} <= {"1", "none"}:
             facts[name] = f"first /{start}"
     widths, window, step = (facts.pop(name, "") for name in (SIZES, "kernel_size", "stride"))
-    first = [f"{window} {step}"] if "×" in window and step.startswith("/") else [window, step]
+    is_of_first = window.startswith("first ") and step.startswith("first ")
+    step = step.removeprefix("first ") if is_of_first else step
+    first = [f"{window} {step}"] if is_of_first or ("×" in window and step.startswith("/")) else [window, step]
     return [*filter(None, (widths, *first, *facts.values()))]
 
 

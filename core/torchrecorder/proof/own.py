@@ -24,8 +24,11 @@ def of_own(sameness: Sameness) -> Iterator[Fault]:
             calls = [*dict.fromkeys((*node.calls, *(other for call in node.calls for other in again.get(call, ()))))]
             for span in (span for span in node.own if span.name not in ("heads", "")):  # these are proved elsewhere
                 inside = insets.get(node.inset)
-                every = [{*_values(sameness, inside, span.name, call)} for call in calls] if inside else [set[str]()]
-                true, is_run = set[str]().union(*every), len(span.values) == len(calls) > 1
+                is_run = len(span.values) == len(calls) > 1
+                given = span.values if is_run else span.values[:1] * len(calls)
+                pairs = zip(calls, given, strict=True) if inside else ()
+                every = [{*_values(sameness, inside, span.name, *pair)} for pair in pairs if inside] or [set[str]()]
+                true = set[str]().union(*every)
                 is_so = all(map({*span.values}.intersection, every)) and true <= {*span.values}
                 if is_run:  # one after another
                     is_so &= all(values <= {said} for values, said in zip(every, span.values, strict=True))
@@ -77,12 +80,19 @@ def _way(sameness: Sameness, call: int) -> tuple[str, str]:
     return "", ""
 
 
-def _values(sameness: Sameness, inside: Coverage, name: str, call: int) -> Iterator[str]:
-    """The values of a setting in the layers of a call at the places of those that list it."""
+def _values(sameness: Sameness, inside: Coverage, name: str, call: int, said: str) -> Iterator[str]:
+    """The values of a setting in the layers of a call at the places of those that list it.
+
+    If it is said to have `none`, there may be no such layer but identities.
+    """
     listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
     drawn = {own for part in listing for own in part.calls}
     pairs = sameness.facts.match(call, inside.root).calls.items()
     matched = [(other, first) for other, first in pairs if inside.drawn_call(first) in drawn]
+    matched = [pair for pair in matched if sameness.settings(pair[0])["class"] != "Identity"]
+    if said == "none" and not matched:
+        yield said
+        return
     places = [other for other, first in matched if _is_grouped(sameness, other) == _is_grouped(sameness, first)]
     if not places:  # a number is another's
         kinds = [sameness.settings(own) for own in drawn]

@@ -7,15 +7,15 @@ themselves, from which the words were made.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
-from math import isclose
+from math import isclose, prod
 
 from torchrecorder.graph import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import Fault
 from torchrecorder.proof.sameness import Sameness
-from torchrecorder.view.model import Node, View
+from torchrecorder.view.model import Node, View, boxes_around
 
 Words = Callable[[View], Callable[[Node], str]]
 """By View and node the line that says what the node is."""
@@ -29,17 +29,13 @@ _HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
-_WIDTHS = 7
-"""Layers whose widths are written one by one; of more, equal ones side by side are written once."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
 """A number and what it leads to, also in `8→8→16`."""
-_BETWEEN = re.compile(r"\b(\d+)(?:–(\d+))?→(\d+)(?:–(\d+))?(?= |$)")
-"""The least and greatest widths of layers, `32–64→16`."""
-_GIVEN = re.compile(r"(?<= )→(\d+(?:, \d+)*)(?= |$)")
-"""The widths that layers give alone, `→64, 128`."""
+_WIDTHS = re.compile(r"(?<![\d→–])(\d+)(?:–(\d+))?→(\d+)(?:–(\d+)|((?:(?:, | or )\d+)+))?(?= |$)")
+"""The least and greatest widths of layers, `32–64→16`, or each that they give, `32–64→64 or 128`."""
 
 
 class SettingsProof:
@@ -84,10 +80,11 @@ class SettingsProof:
                 said = _LAYER.split(f" · {words(node)}")[1:]
                 is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
                 said = [re.sub(r"(\d)×(?=\d)", r"\1→", text) if "Embedding" in text else text for text in said]
+                around = prod(box.repeat for box in boxes_around(coverage.view.boxes, node.box))
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():
                     yield from (
                         Fault("settings", f"“{text}”: {it}", node.calls)
-                        for it in _untrue(text, works, odd, node.repeat)
+                        for it in _untrue(text, works, odd, (node.repeat, node.repeat * around))
                     )
 
     def _holds(self, call: int, held: Sequence[re.Match[str] | None], drawn: int) -> bool:
@@ -222,56 +219,55 @@ def _one(text: str) -> str:
     return parts[0] if len({*parts}) == 1 else "×".join(parts)
 
 
-def _untrue(words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str, str]], per_turn: int) -> Iterator[str]:
+def _untrue(
+    words: str, works: Sequence[dict[str, str]], odd: Sequence[dict[str, str]], counts: Container[int]
+) -> Iterator[str]:
     """`odd` are those in calls that have other layers, at places of their own: they may be said.
 
-    Of several `per_turn` of what is around, a list would be of one turn, which all turns must then be as.
+    Without `or` a list is one value each of as many calls as a reader `counts`.
     """
     if any(work.keys() != works[0].keys() for work in works):
         return
     grown = re.search(r"\b(expansion|reduction) (\d+(?:, \d+)*)", words)
-    given = _GIVEN.search(words)
-    between = _BETWEEN.search(words) if "–" in words else None
-    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or given or between]
+    widths = next((match for match in _WIDTHS.finditer(words) if match[5] or "–" in match[0]), None)
+    ways = [[*map(int, work["channels"].split("→"))] for work in (*works, *odd) if grown or widths]
     factors = [f"{b / a:g}" if grown and grown[1] == "expansion" else f"{a / b:g}" for a, b in ways]
-    for match, true in ((grown, factors), (given, [str(b) for _, b in ways])):
-        own, said = true[: len(works)], match[match.re.groups].split(", ") if match else []
-        rows = [own] if len(own) <= _WIDTHS else [[text for text, _ in groupby(own)]]
-        is_row = match is given and len(said) > 1 and not odd
-        if match and not (said in rows if is_row else {*own} <= {*said} <= {*true}):
-            yield f"{match[0].strip()}, and it is {', '.join(rows[0] if is_row else sorted({*own}))}"
-    ends = [(int(a), int(b or a)) for a, b in (between.group(1, 2), between.group(3, 4))] if between else []
-    for (least, most), side in zip(ends, zip(*ways, strict=True), strict=False):
+    if grown and not {*factors[: len(works)]} <= {*grown[2].split(", ")} <= {*factors}:
+        yield f"{grown[0]}, and it is {', '.join(sorted({*factors[: len(works)]}))}"
+    ends = [(int(a), int(b or a)) for a, b in (widths.group(1, 2), widths.group(3, 4))] if widths else []
+    for (least, most), side in zip(ends[:1] if widths and widths[5] else ends, zip(*ways, strict=True), strict=False):
         if not {least, most} <= {*side} or least > min(side[: len(works)]) or most < max(side[: len(works)]):
             yield f"channels {least}–{most}, and it is {', '.join(dict.fromkeys(map(str, side)))}"
-    for name in (name for name in works[0] if name != "channels" or not between):
-        every, said = [work[name] for work in works], _said(words, name)
+    if widths and widths[5]:
+        values, every = _values(widths[3] + widths[5]), [str(b) for _, b in ways]
+        is_so = {*every[: len(works)]} <= {*values} <= {*every}
+        if not is_so or not (odd or " or " in widths[5] or _is_turn(values, every, counts)):
+            yield f"{widths[0]}, and it is {', '.join(every)}"
+    for name in (name for name in works[0] if name != "channels" or not widths):
+        every, (said, is_any) = [work[name] for work in works], _said(words, name)
         true = [*dict.fromkeys(every)]
         known = {*true, *(work.get(name, "") for work in odd), "…"}
         is_so = {*said} <= known and ({*true} <= {*said} or "…" in said)
-        is_listed = "…" not in said and len(said) > 1 and len(every) <= _FEW and name != "channels"
-        is_other = 1 < per_turn < len(every) and any(every[i] != every[i % per_turn] for i in range(len(every)))
-        is_or = is_other and name == "kernel" and re.search(r"\d or \d", words) is not None
-        is_listed &= not is_or
-        if is_other and name == "kernel" and not is_or and "…" not in said and len(said) > 1:
-            yield f"{name} {', '.join(said)} as of one turn, and turns differ"
-        is_row = len(said) > 1 and "…" not in said and name != "channels" and f"{said[0]} or " not in words
-        is_way = name == "channels" and re.search(r"→\d+→", words) is not None
-        if (is_listed or is_way) and not odd:  # one after another
-            is_so = said == every
-        elif is_row and not odd:
-            in_order = [text for text, _ in groupby(every)]
-            is_so = in_order == said * (len(in_order) // len(said))  # or as many turns
-        if "…" in said and not odd and not _are_even(true):
+        is_list = len(said) > 1 and "…" not in said and (name != "channels" or re.search(r"→\d+→", words) is not None)
+        if is_list and not is_any and not odd:  # one after another
+            is_so = _is_turn(said, every, counts)
+        rows = [true, sorted(true, key=_numbers)] if "…" in said and not odd else []
+        if rows and not any([said[0], said[-1]] == [row[0], row[-1]] and _are_even(row) for row in rows):
             yield f"{name} {' '.join(said)} is not a range: it is {', '.join(true)}"
-        elif not is_so and not (name == "channels" and not said and (len(true) > 1 or odd)):
-            yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(every[:_FEW] if is_listed else true)}"
+            continue
+        is_unsaid = name == "channels" and not said and not re.search(r"→\d", words)
+        if not is_so and not (is_unsaid and (len(true) > 1 or odd)):
+            yield f"{name} {', '.join(said) or 'unsaid'}, and it is {', '.join(every[:_FEW] if is_list else true)}"
+
+
+def _is_turn(said: Sequence[str], every: Sequence[str], counts: Container[int]) -> bool:
+    """Whether a list is that of as many calls as a reader counts, in order, and of each turn of what is around."""
+    return len(said) in counts and [*said] * (len(every) // len(said)) == [*every]
 
 
 def _are_even(values: Sequence[str]) -> bool:
     """Whether all between the first and the last follows from these: each number grows by one step or factor."""
-    columns = zip(*([int(number) for number in re.findall(r"\d+", value)] for value in values), strict=False)
-    for column in columns:
+    for column in zip(*map(_numbers, values), strict=False):
         pairs = [*pairwise(column)]
         is_scaled = all(b * c == a * d for (a, b), (c, d) in pairwise(pairs))
         if len({b - a for a, b in pairs}) > 1 and not is_scaled:
@@ -279,20 +275,23 @@ def _are_even(values: Sequence[str]) -> bool:
     return True
 
 
-def _said(words: str, name: str) -> list[str]:
+def _numbers(text: str) -> list[int]:
+    return [*map(int, re.findall(r"\d+", text))]
+
+
+def _said(words: str, name: str) -> tuple[list[str], bool]:
+    """The values of a setting in words, and whether each call has any of them: `3×3 or 5×5`."""
     words = re.split(r" ×\d+\b| · (?:[A-Z]|\d+ in parallel|called)", words)[0]
     if name == "channels":
         found = [match[0] + match[1] for match in _CHANNELS.finditer(words)]
-        return [found[0], "…", found[-1]] if " … " in words and len(found) > 1 else found
-    if name == "kernel":
-        match = _WINDOW.search(words)
-        return _values(match[1]) if match else []
+        return ([found[0], "…", found[-1]] if " … " in words and len(found) > 1 else found), False
     if name == "stride" and (match := re.search(r"(?: | ·)/(\d+(?:×\d+)*)", words)):
-        return [match[1]]
+        return [match[1]], False
     if name == "groups" and (match := re.search(r"(\d+) groups|· (depthwise)", words)):
-        return [match[1] or match[2]]
-    match = re.search(rf"{name} ([^·]+?)(?: ×\d+)?(?: ·|$)", words)
-    return _values(match[1]) if match else ["1"]
+        return [match[1] or match[2]], False
+    match = _WINDOW.search(words) if name == "kernel" else re.search(rf"{name} ([^·]+?)(?: ×\d+)?(?: ·|$)", words)
+    text = match[1] if match else "" if name == "kernel" else "1"
+    return _values(text) if text else [], " or " in text
 
 
 def _values(text: str) -> list[str]:

@@ -158,7 +158,7 @@ class _Differences:
         Nothing of a setting in which layers of one call differ: it would not tell which has which.
         """
         root, calls, found = inside.boxes[0].calls[0], [*chain(*by_turn)], dict[str, list[list[str]]]()
-        of_all, is_listed, is_of_widths = dict[str, set[str]](), False, False
+        of_all, is_of_widths = dict[str, set[str]](), False
         for node in inside.nodes:
             is_once = all(box.repeat == 1 for box in boxes_around(inside.boxes, node.box))
             for part in node.parts or (node,):
@@ -166,7 +166,6 @@ class _Differences:
                 is_of_widths |= len(sizes) > 1 and all(map(_WIDTHS.fullmatch, sizes))
                 for span in (span for span in part.spans if span.name in _OF_ONE):
                     of_all.setdefault(span.name, set()).update(span.values)
-                    is_listed |= len(span.values) <= len(calls)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
         widths = {_row_of([*map(self._channels, run)]) for run in by_turn if run} if is_of_widths else set[str]()
@@ -177,16 +176,14 @@ class _Differences:
         for name in ("kernel_size", "stride") if is_aside else ():  # of a layer beside the way through, such as `sr`
             found.pop(name, None)
         for name, every in found.items():
-            own, all_of_it = tuple(values[0] for values in every if len({*values}) == 1), of_all[name]
+            own, all_of_it = tuple((values or ["none"])[0] for values in every if len({*values}) < 2), of_all[name]
             once, is_run = (*dict.fromkeys(own),), len(by_turn) == 1
-            if len(own) != len(calls):
+            if len(own) != len(calls) or ("none" in once and not (is_run and _is_of_first(name, own))):
                 continue
             is_first = len(once) == 2 and own.count(own[0]) == 1 and (name == "stride" or len(own) > LISTED)
-            is_mixed = 1 < len(once) < len(own) <= LISTED and not is_listed  # the inset does not say which has which
-            if is_run and is_first:
-                yield Span(name, own)  # `first /2`
-            elif len(once) <= LISTED and ({*once} < all_of_it or (is_run and is_mixed)):
-                yield Span(name, own if is_run and len(once) > 1 and len(own) <= LISTED else once)
+            is_listed = is_run and len(once) > 1 and (is_first or len(own) <= LISTED)  # `first /2`
+            if len(once) <= LISTED and (is_listed or "none" in once or {*once} < all_of_it):
+                yield Span(name, own if is_listed else once)
 
     def _keeps_resolution(self, call: int) -> bool:
         row = self.graph.calls[call]
@@ -221,7 +218,8 @@ class _Differences:
             ops = (self.places.op(op, root, call) for op in part.own_ops)
             yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
         layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
-        yield from (self._own(at).get(name, _UNSAID.get(name, "none")) for at in layers if at is not None)
+        values = (self._own(at).get(name, _UNSAID.get(name, "")) for at in layers if at is not None)
+        yield from filter(None, values)  # an identity has none
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
@@ -435,6 +433,13 @@ def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) 
             yield Span(name, every if by_call and name != CLASS else values)
             if name == CLASS:
                 return
+
+
+def _is_of_first(name: str, own: Sequence[str]) -> bool:
+    """Whether the first call of a run alone has a layer with a setting, or with a stride that does something."""
+    first, *others = ({*re.findall(r"\d+", value)} for value in own)
+    nothing = {"1"} if name == "stride" else set[str]()
+    return not first <= nothing and all(other <= nothing for other in others)
 
 
 def _row_of(ways: Sequence[tuple[str, str]]) -> str:

@@ -97,7 +97,7 @@ def lines(net: nn.Module) -> str:
         (chain((8, 4), (16, 8), (32, 16)), "8→4 … 32→16"),
         (chain((8, 8), (8, 16), (8, 16), (16, 32)), "8→8, 8→16, 16→32"),
         (chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), "3, 1, 5, 5 · 8→8"),
-        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "3, 1, 5 · 8→8"),
+        (chain(*[(8, 8)] * 6, kernels=(3, 1, 5)), "1, 3 or 5 · 8→8"),
     ],
     ids=["no range", "of one in each turn", "a factor", "none", "kernels", "of many"],
 )
@@ -109,14 +109,14 @@ def test_a_list_of_widths_has_those_of_layers_in_their_order() -> None:
     """A reader of `→32, 8, 16` for six layers took 16 for the width of the last, which was 32."""
     widths = (132, 108, 108, 108, 116, 132, 100, 132)
     few, many = (chain(*pairwise((100, *widths[:n]))) for n in (6, 8))
-    said = "→132, 108, 108, 108, 116, 132"
+    said = "100–132→132, 108, 108, 108, 116, 132"
     assert said in lines(few)
     assert "3 · 100–132→100–132 · " in lines(many)
     for net, true in ((few, said), (many, "100–132→100–132")):
         graph = record(net, torch.zeros(1, 8, 64))
 
         def lie(view: View, true: str = true) -> Any:
-            return lambda node: words(view)(node).replace(true, "→132, 108, 116, 100")
+            return lambda node: words(view)(node).replace(true, "100–132→132, 108, 116, 100")
 
         assert [fault.kind for fault in Prover(graph, lie).faults(make_view(graph))] == ["settings"]
 
@@ -126,10 +126,12 @@ def test_widths_of_layers_in_a_row_are_a_way() -> None:
     sizes = tuple(f"{a}, {b}" for a, b in pairwise((64, 64, 64, 64, 32, 16, 8)))
     view = make_view(record(chain((8, 8), (32, 16), (16, 8)), torch.zeros(1, 8, 64)))
     node = next(node for node in view.nodes if node.spans)
-    for repeat, said in ((6, "Conv1d 3 · 64→64→64→64→32→16→8"), (1, "Conv1d 3 · 64→64, 64→32, 32→16, 16→8")):
+    for repeat, said in ((6, "Conv1d 3 · 64→64→64→64→32→16→8"), (1, "Conv1d 3 · 16→8, 32→16, 64→32, 64→64")):
         calls, spans = node.calls * repeat, (Span("", sizes),)
         (part, *others) = node.parts
-        row = replace(node, calls=calls, spans=spans, parts=(replace(part, calls=calls), *others), differs=("64→8",))
+        row = replace(
+            node, calls=calls, spans=spans, parts=(replace(part, calls=calls), *others), differs=("64→8",)[: repeat - 1]
+        )
         words = " ".join(Labels(view).node(row)[:2])
         assert f"{said} · tanh" in words
         assert not words.endswith(" · 64→8")
@@ -171,7 +173,7 @@ def test_how_many_are_side_by_side_is_said_however_long_the_rest_is(n: int, behi
 
 def test_of_many_channels_in_no_order_those_given_are_said() -> None:
     net = chain(*[(8, 8), (32, 16), (16, 8), (64, 8), (8, 32), (24, 8), (16, 16)])
-    assert "· →8, 16, 8, 8, 32, 8, 16 ·" in lines(net)
+    assert "· 8–64→8, 16, 8, 8, 32, 8, 16 ·" in lines(net)
 
 
 def test_a_range_that_is_not_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +194,7 @@ def test_settings_whose_proof_fails_are_left_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_list_of_a_few_calls_is_that_of_each_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "_of_calls", lambda texts, **_: summaries.among([*dict.fromkeys(texts)]))
+    monkeypatch.setattr(summaries, "_of_calls", lambda texts, *_, **__: summaries.among([*dict.fromkeys(texts)]))
     view = make_view(record(chain(*[(8, 8)] * 4, kernels=(3, 1, 5, 5)), torch.zeros(1, 8, 64)))
     assert "kernel 3, 1, 5, and it is 3, 1, 5, 5" in " ".join(untrue(view))
 
@@ -271,7 +273,7 @@ def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
     sizes = Span(SIZES, (*more, "88, 360", "96, 400"))
     said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
     assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 8–96→32–400"
-    listed = "→32, 48, 120, 168, 240, 320"
+    listed = "8–80→32, 48, 120, 168, 240 or 320"
     assert summaries.summary("Conv2d", said, (Span(SIZES, more),)) == f"Conv2d 1×1 · {listed}"
     two = Span(SIZES, ("8, 32", "8, 48", "24, 96", "24, 144", "40, 240", "80, 320"))
     assert summaries.summary("Conv2d", said, (two,)) == "Conv2d 1×1 · expansion 4, 6"
@@ -285,9 +287,11 @@ def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
 def test_of_channels_that_are_too_long_what_the_layers_give_is_listed() -> None:
     said = "8, 32, kernel_size=(1, 1), stride=(1, 1)"
     sizes = Span(SIZES, ("8, 32", "64, 64", "128, 64", "32, 16"))
-    assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · →32, 64, 64, 16"
+    assert summaries.summary("Conv2d", said, (sizes,), limit=30) == "Conv2d 1×1 · 8–128→16, 32 or 64"
     sizes = Span(SIZES, ("64, 64", "256, 64", "256, 128", "512, 128", "512, 256", "1024, 256", "1024, 512"))
-    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · →64, 64, 128, 128, 256, 256, 512"
+    assert summaries.summary("Conv2d", said, (sizes,)) == "Conv2d 1×1 · 64–1024→64, 128, 256 or 512"
+    counted = "64–1024→64, 64, 128, 128, 256, 256, 512"
+    assert summaries.summary("Conv2d", said, (sizes,), per_turn=7) == f"Conv2d 1×1 · {counted}"
 
 
 class Widening(nn.Module):
@@ -302,8 +306,15 @@ class Widening(nn.Module):
 
 
 _OF_WAYS = {
-    "8–80→32–480": ("expansion 4", "8–80→32–240", "8–40→32–480", "16–80→32–480", "8–80→480", "→32, 480"),
-    "→8, 24, 40, 80": ("→8, 24, 40", "→8, 24, 40, 80, 96", "reduction 4"),
+    "8–80→32–480": ("expansion 4", "8–80→32–240", "8–40→32–480", "16–80→32–480", "8–80→480", "8–80→32 or 480"),
+    "32–480→8, 24, 40 or 80": (
+        "32–480→8, 24 or 40",
+        "32–480→8, 24, 40, 80 or 96",
+        "40–480→8, 24, 40 or 80",
+        "32–480→8, 24, 40, 80",
+        "→8, 24, 40 or 80",
+        "reduction 4",
+    ),
     "expansion 4, 6": ("expansion 4", "expansion 4, 5", "expansion 4, 5, 6"),
 }
 
@@ -323,3 +334,13 @@ def test_channels_of_many_are_proved(true: str, false: str) -> None:
         return lambda node: words(one)(node).replace(true, false)
 
     assert [fault for fault in Prover(shown.graph, lies).faults(shown) if fault.kind == "settings"]
+
+
+@pytest.mark.parametrize(("n", "is_said"), [(1, True), (60, False)])
+def test_a_long_line_has_no_sum_of_parameters_of_unlike_layers(n: int, is_said: bool) -> None:
+    view = make_view(record(resnet(), torch.zeros(1, 8, 64)))
+    nodes = [*view.nodes]
+    node = next(node for node in nodes if node.inset and "2 groups" in words(view)(node))
+    nodes[node.id] = replace(node, differs=("2nd with " + n * "x",))
+    said = words(replace(view, nodes=tuple(nodes)))(nodes[node.id])
+    assert said.endswith(" params in all" if is_said else n * "x")

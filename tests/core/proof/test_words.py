@@ -313,10 +313,10 @@ def test_a_list_of_windows_is_of_each_turn_of_what_is_around() -> None:
 
     view = make_view(record(Net(), torch.zeros(2, 3, 8)))
     said = [words(view)(node) for node in view.nodes]
-    assert any("Conv1d 5 or 3 · 8→8 ×2" in text for text in said), said
+    assert any("Conv1d 3 or 5 · 8→8 ×2" in text for text in said), said
     assert Prover(view.graph, words).faults(view) == ()
-    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("5 or 3", "5, 3")).faults(view)
-    assert any("as of one turn" in fault.words for fault in lies)
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("3 or 5", "5, 3")).faults(view)
+    assert any("kernel 5, 3, and it is 5, 5, 5, 5, 3" in fault.words for fault in lies)
 
 
 def test_outputs_of_an_op_that_are_not_told_apart_are_noticed() -> None:

@@ -285,7 +285,7 @@ def test_a_block_does_not_say_the_step_of_a_layer_beside_its_way() -> None:
     view = make_view(capture(model, (torch.rand(2, 8, 8 * 8),)))
     assert len(named(view)) == 3
     assert not any("/" in words or "kernel" in words for words in named(view))
-    assert any("Conv1d 8, 4, 2 · stride 8, 4, 2" in text for text in words(view.insets[0].view))
+    assert any("Conv1d 2, 4 or 8 · stride 2, 4 or 8" in text for text in words(view.insets[0].view))
 
 
 class Joining(nn.Module):
@@ -324,3 +324,43 @@ def test_channels_that_are_not_a_nodes_own_are_found(lie: str) -> None:
     (node,) = [node for node in view.nodes if [*node.own] == [Span("", ("4→8",))]]
     nodes = [replace(it, own=(Span("", (lie,)),)) if it == node else it for it in view.nodes]
     assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}
+
+
+class Ghost(nn.Module):
+    """A block that only with a step has a layer that takes it."""
+
+    def __init__(self, kernel: int, stride: int) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv1d(8, 16, 1), nn.Conv1d(16, 8, 1)
+        if stride > 1:
+            self.step = nn.Conv1d(16, 16, kernel, stride, kernel // 2)
+            self.shortcut: nn.Module = nn.Conv1d(8, 8, kernel, stride, kernel // 2)
+        else:
+            self.shortcut = nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = self.first(x).sin()
+        y = self.step(y) if hasattr(self, "step") else y
+        return self.shortcut(x) + self.last(y)
+
+
+def ghosts() -> View:
+    blocks = [[Ghost(kernel, stride), Ghost(kernel, 1), Ghost(kernel, 1)] for kernel, stride in ((5, 2), (3, 4))]
+    model = nn.Sequential(*(nn.Sequential(*run, nn.MaxPool1d(2)) for run in blocks))
+    return make_view(capture(model, (torch.zeros(1, 8, 128),)))
+
+
+def test_what_the_first_of_a_run_alone_has_is_said_of_it() -> None:
+    view = ghosts()
+    runs = [[text for text in line.split(" · ") if "kernel" in text] for line in named(view)]
+    assert runs == [["first kernel 5 /2"], ["first kernel 3 /4"]]
+    assert not [fault for fault in faults(view) if fault.kind == "settings"]
+
+
+@pytest.mark.parametrize("lie", [("(3,)", "none", "none"), ("(5,)", "none", "(5,)"), ("none", "none", "none")])
+def test_what_is_false_of_the_first_of_a_run_is_found(lie: tuple[str, ...]) -> None:
+    view = ghosts()
+    nodes = [*view.nodes]
+    node = next(node for node in nodes if node.inset)
+    nodes[node.id] = replace(node, own=(Span("kernel_size", lie),))
+    assert [fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))] == ["settings"]
