@@ -31,12 +31,13 @@ from torchrecorder.view.op_families import (
 )
 from torchrecorder.view.plan.visibility import ALL_OF_IT
 
-_BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 2, "%": 2}
+_BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 1.5, "%": 1.5}
 """How strongly a sign holds its sides together."""
 _SIGNS = SYMBOLS | COMPARED | {"div": "/"} | dict.fromkeys(("floordiv", "floor_divide", "rfloordiv"), "//")
 _SIGNS |= dict.fromkeys(("remainder", "mod", "rmod"), "%")
 _INVERSE, _POWER, _TIGHT = 2.5, 3, 4
-"""Likewise `1 / x`, by which a product divides; a power, of which another one is taken in brackets, and a name or what stands in brackets."""
+"""Likewise `1 / x`, by which a product divides; a power, of which another one is taken in brackets; and a name or what
+stands in brackets."""
 _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")

@@ -8,14 +8,20 @@ with the words. `…` and `·` stand for any tensor.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.proof.facts import COMPARISONS, MOVES
+from torchrecorder.proof.words import frames
+from torchrecorder.view import Node
 
-_TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.)(?:[\d:., −]|None|…)*\)|\w+=(?!=)|[^\W\d][\w.]*…?|//|.)")
+_WORD = r"[^\W\d²³ᵀ](?:[^\W²³ᵀ]|\.)*…?"  # superscripts are letters to `re`
+_TOKEN = re.compile(
+    r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.)(?:[\d:., −]|None|…)*\)|\w+=(?!=)|"
+    rf"{_WORD}|//|.)"
+)
 _NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
 _COUNTED = re.compile(r"\d+ op")
 _FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\(.|^−")
@@ -48,7 +54,7 @@ class Term(NamedTuple):
     number: float = 0.0
 
 
-class _Reader:
+class _FormulaReader:
     """A formula, read from its text; raises `ValueError` where it is none."""
 
     def __init__(self, text: str) -> None:
@@ -117,11 +123,11 @@ class _Reader:
             return term if token == "(" else Term("|", (term,))
         if token[0] == "'" or token[1:] and token[0] == "(":
             return Term("text", (), token)
-        if token == "not" or not re.fullmatch(r"[\w.]+…?|[…·]", token):
+        if token == "not" or not re.fullmatch(rf"{_WORD}|[…·]", token):
             return Term("name", (), self._atom().name) if token == "not" else _fail(token)
         if self._next == "(" and token not in "…·":
             return self._call(token)
-        while re.fullmatch(r"[\w.]+…?", self._next):  # `input ids`
+        while re.fullmatch(rf"{_WORD}|\d+", self._next):  # `input ids`
             token += f" {self._take()}"
         return Term("name", (), token)
 
@@ -155,40 +161,57 @@ def _folded(term: Term) -> Term:
     return Term("number", number=first**second if term.kind == "power" else first / second)
 
 
-def faults(graph: Graph, own: Sequence[Op], words: str, kind: str) -> Iterator[str]:
-    """The formulas in the words of a node that none of its ops computes in the end."""
-    read, made = {value for op in own for value in op.inputs}, [value for op in own for value in op.outputs]
-    ends, proof = [value for value in made if value not in read] or made, Proof(graph)
-    head, *parts = words.split(" · ")
-    for text in parts if kind == "function" else ():
-        terms = _terms(text, head) if _FORMULA.search(text) and not _COUNTED.match(text) else ()
-        if terms and not any(proof.is_so(term, end) for term in terms for end in ends):
+def faults(graph: Graph, node: Node, name: str, line: str) -> Iterator[str]:
+    """The formulas in the second line of a node that its ops do not compute in the end."""
+    own = [graph.ops[op] for part in (node, *node.parts) for op in part.own_ops]
+    for text in line.split(" · "):
+        if _FORMULA.search(text) and not _COUNTED.match(text) and not is_computed(graph, own, text, name):
             yield text
 
 
-def _terms(text: str, head: str) -> list[Term]:
+def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
+    """Whether some ops compute a formula in the end; also one that cannot be read, of which others judge."""
+    read, made = {value for op in ops for value in op.inputs}, [value for op in ops for value in op.outputs]
+    ends, proof = [value for value in made if value not in read] or made, _FormulaProof(graph, {op.id for op in ops})
+    terms = _terms(text, name)
+    return not terms or any(proof.is_so(term, end) for term in terms for end in ends)
+
+
+def _terms(text: str, name: str) -> list[Term]:
     """A formula, and what it is behind the name of the op that it is given to, `cat · a, b`."""
     terms = list[Term]()
-    for written in (text, f"{head}({text})"):
+    for written in (text, f"{name}({text})"):
         try:
-            terms.append(_Reader(written).whole())
+            terms.append(_FormulaReader(written).whole())
         except ValueError:
             continue
     return terms
 
 
-class Proof:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+class _FormulaProof:
+    def __init__(self, graph: Graph, own: Collection[int]) -> None:
+        self.graph, self._own = graph, own
 
     def is_so(self, term: Term, value: int) -> bool:
         """Whether a term says how a tensor, or the one that it was moved from, is computed."""
         if term.kind == "name":
-            return True
+            return self._is_named(term.name, value)
         for at, op in self._way(value):
             if op is not None and self._is_op(term, op, at):
                 return True
         return term.kind == "index" and self.is_so(term.sides[0], value)
+
+    def _is_named(self, name: str, value: int) -> bool:
+        """Whether a name may be that of a tensor: of one that is computed here only if a variable of that name has it."""
+        known, op = set[str](), None
+        for at, op in self._way(value):
+            row = self.graph.values[at]
+            known |= {self.graph.variable(op, row.index), _plain(op.name)} if op is not None else set()
+            known |= (
+                {self.graph.variable(self.graph.frames[frame]) for frame in frames(self.graph, op)} if op else set()
+            )
+        is_own = op is not None and op.id in self._own and op.name != "setitem"
+        return not is_own or name.rstrip("…") in ("", "·") or name in known
 
     def _way(self, value: int) -> Iterator[tuple[int, Op | None]]:
         while True:
@@ -202,8 +225,14 @@ class Proof:
     def _is_op(self, term: Term, op: Op, value: int) -> bool:
         name = _plain(op.name)
         if term.kind in ("turned", "index"):
+            if (
+                term.kind == "index" and len(op.outputs) > 1 and self._is_op(term.sides[0], op, value)
+            ):  # `std_mean(x)[1]`
+                return True
             is_that = op.name in _TURNS if term.kind == "turned" else name == "getitem" or len(op.outputs) > 1
             return is_that and bool(op.inputs) and self.is_so(term.sides[0], op.inputs[0])
+        if term.kind in ("number", "named", "text", "name"):
+            return False
         if term.kind == "call":
             return self._is_call(term, op, value)
         if len(term.sides) == 1:
@@ -212,7 +241,11 @@ class Proof:
             return self._is_power(term, op)
         left, right = term.sides
         if name == "addcmul" and term.kind == "+":
-            return self.is_so(left, op.inputs[0]) and right.kind == "×" and all(map(self.is_so, right.sides, op.inputs[1:]))
+            return (
+                self.is_so(left, op.inputs[0])
+                and right.kind == "×"
+                and all(map(self.is_so, right.sides, op.inputs[1:]))
+            )
         if (factor := op.attrs.get("alpha")) and right.kind == "×":
             right = right.sides[1] if _is_number(right.sides[0], factor) else Term("number")
         if term.kind == "/" and name in _NAMES_OF["×"]:

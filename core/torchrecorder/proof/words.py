@@ -14,7 +14,6 @@ from itertools import accumulate
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
-from torchrecorder.proof import formulas
 from torchrecorder.proof.facts import JOINS, MOVES, changes_nothing
 from torchrecorder.view import Box, Node, View
 
@@ -110,8 +109,6 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             here = [op for op in over if op in own or op.id not in shown]  # and not what another node does
             if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here):
                 yield f"“{words}” at {key} says an axis that is another of what is drawn before"
-        for text in formulas.faults(view.graph, own, words, getattr(thing, "kind", "")):
-            yield f"“{text}” at {key} is not what is computed there"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
