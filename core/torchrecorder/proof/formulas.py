@@ -19,7 +19,7 @@ from torchrecorder.view import Node
 
 _WORD = r"[^\W\d²³ᵀ](?:[^\W²³ᵀ]|\.)*…?"  # superscripts are letters to `re`
 _TOKEN = re.compile(
-    r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.)(?:[\d:., −]|None|…)*\)|\w+=(?!=)|"
+    r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.|, )(?:[\d:., −]|None|…)*\)|\w+=(?!=)|"
     rf"{_WORD}|//|.)"
 )
 _NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
@@ -58,7 +58,8 @@ class _FormulaReader:
     """A formula, read from its text; raises `ValueError` where it is none."""
 
     def __init__(self, text: str) -> None:
-        self._tokens, self._at = [*_TOKEN.findall(text), ""], 0
+        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
+        self._at = 0
 
     def whole(self) -> Term:
         term = self._signs(0)
@@ -121,7 +122,7 @@ class _FormulaReader:
             term = self._signs(0)
             self._take(")" if token == "(" else "|")
             return term if token == "(" else Term("|", (term,))
-        if token[0] == "'" or token[1:] and token[0] == "(":
+        if token[0] == "'" or (token[1:] and token[0] == "("):
             return Term("text", (), token)
         if token == "not" or not re.fullmatch(rf"{_WORD}|[…·]", token):
             return Term("name", (), self._atom().name) if token == "not" else _fail(token)
@@ -202,7 +203,7 @@ class _FormulaProof:
         return term.kind == "index" and self.is_so(term.sides[0], value)
 
     def _is_named(self, name: str, value: int) -> bool:
-        """Whether a name may be that of a tensor: of one that is computed here only if a variable of that name has it."""
+        """Whether a name may be that of a tensor: of one computed here only if a variable of that name has it."""
         known, op = set[str](), None
         for at, op in self._way(value):
             row = self.graph.values[at]
