@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
-from torchrecorder.labels.op_words import OVER_AXES, axes_of, root_of
+from torchrecorder.labels.op_words import OVER_AXES, axes_of, digits, root_of
 from torchrecorder.labels.operands import Names, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.facts import regroups
@@ -30,27 +30,32 @@ from torchrecorder.view.op_families import (
 )
 from torchrecorder.view.plan.visibility import ALL_OF_IT
 
-_BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2}
+_BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 1.5, "%": 1.5}
 """How strongly a sign holds its sides together."""
-_POWER, _TIGHT = 3, 4
-"""Likewise a power, of which another one is taken in brackets, and a name or what stands in brackets."""
+_SIGNS = SYMBOLS | COMPARED | {"div": "/"} | dict.fromkeys(("floordiv", "floor_divide", "rfloordiv"), "//")
+_SIGNS |= dict.fromkeys(("remainder", "mod", "rmod"), "%")
+_INVERSE, _POWER, _TIGHT = 2.5, 3, 4
+"""Likewise `1 / x`, by which a product divides; a power, of which another one is taken in brackets; and a name or what
+stands in brackets."""
 _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
 _UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
-_SWITCHES = names("True False None 'mean' 'constant'")
+_SWITCHES = names("True False None 'mean' 'constant' 'zeros'")
 """Values of settings that are as good as none: what they are mostly, by default."""
 _LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+_MINUS = re.compile(r"-(?=\d)")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _REPLACING = names("normal_ uniform_ exponential_ zero_")
 """Ops that write over their argument and do not read it."""
 NAMELESS = "(·)"
-_POWERS = {"2": "²", "2.0": "²", "3": "³", "-1": "⁻¹"}
+_POWERS = {"2": "²", "2.0": "²", "3": "³"}
+_AS_POWER = {"sqrt": "0.5", "rsqrt": "−0.5", "reciprocal": "−1", "square": "2"}
 _TELLING = (IDEAS | INDEXING) - SYMBOLS.keys() - {"getitem"}
 """Ops that a formula hides in no variable without a word."""
 _CUTS = (48, 40, 32, 24, 16, 8, 0)
@@ -89,6 +94,16 @@ def in_numbers(graph: Graph, ops: Collection[int], limit: int) -> str:
     telling = [f"{name} ×{n}" if n > 1 else name for name, n in counted.items() if name not in _ARITHMETIC]
     text = f"{len(ops)} operations"
     return clean(f"{text}: {', '.join(telling)}", limit) if telling else text
+
+
+def bare_arguments(text: str, name: str) -> str:
+    """What a formula gives to an op that stands before it, `amax(x), mean(x)` behind `cat`; else the formula."""
+    first, _, behind = text.partition(" · ")
+    inner, depths = first.removeprefix(f"{name}(").removesuffix(")"), [0]
+    for sign in inner:
+        depths.append(depths[-1] + (sign == "(") - (sign == ")"))
+    is_call = len(inner) == len(first) - len(name) - 2 and min(depths) == 0
+    return " · ".join(filter(None, (inner, behind))) if is_call else text
 
 
 def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int) -> str:
@@ -146,7 +161,7 @@ class _FormulaWriter:
     ) -> None:
         self.unsaid, self._most = _UNSAID | _LESS if bare else _UNSAID, most
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
-        self._known: dict[int, tuple[str, int]] = {}
+        self._known: dict[int, tuple[str, float]] = {}
         """By value its text, and how strongly that holds together."""
         self._values: dict[str, int] = {}
         """By name the tensor that has it."""
@@ -161,7 +176,7 @@ class _FormulaWriter:
         ends_of = {self.graph.variable(op) for op in rows if not ends.isdisjoint(op.outputs)}
         return ends_of | {self.names.of(value, op, self.base) for value, op in read}
 
-    def of_op(self, op: Op) -> tuple[str, int]:
+    def of_op(self, op: Op) -> tuple[str, float]:
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
             return "…", _TIGHT
         if op.name == "getitem" and not self._is_of_seen(op):
@@ -169,26 +184,41 @@ class _FormulaWriter:
         name, (given, named) = plain(op.name), self._arguments(op)
         if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
             return name, _TIGHT
-        sign = "/" if name == "div" else SYMBOLS.get(name) or COMPARED.get(name, "")
+        sign = "//" if named.get("rounding_mode") == "'floor'" else _SIGNS.get(name, "")
+        if sign == "//":
+            named.pop("rounding_mode", None)
         if sign and len(given) == 1:  # of one tensor with itself
             given = [*given, *given]
         if is_reflected(op):  # `2 - x`
             given = given[::-1]
         if sign and len(given) == 2 and not named:
             binds = _BINDS[sign]
+            if sign == "×" and given[1][1] == _INVERSE:
+                return f"{self._held(given[0], binds)} / {given[1][0].partition('/')[2].strip()}", binds
             left, right = (self._held(side, binds + i) for i, side in enumerate(given))
-            return f"{left} {sign} {right}", binds
+            return f"{left} {sign} {right}", _INVERSE if (left, sign) == ("1", "/") else binds
         texts = [text for text, _ in given]
-        if name == "pow" and len(given) == 2:
-            power = _POWERS.get(texts[1]) or f"^{self._held(given[1], _TIGHT)}"
-            return f"{self._held(given[0], _TIGHT)}{power}", _POWER
+        if name == "neg" and not named:
+            return f"−{self._held(given[0], _BINDS['×'])}", _BINDS["−"]
+        if name == "abs" and "|" not in texts[0]:
+            return f"|{texts[0]}|", _TIGHT
+        if (name == "pow" and len(given) == 2) or name in _AS_POWER:
+            return self._power(given[0], given[1] if name == "pow" else (_AS_POWER[name], _TIGHT))
         if name == "getitem":
             return f"{self._held(given[0], _TIGHT)}[{', '.join(map(_opened, texts[1:]))}]", _TIGHT
         texts += [f"{key}={_short(value)}" for key, value in named.items()]
         inner = ", ".join(text.strip("()") if text == NAMELESS else text for text in texts)
         return f"{_NAMES.get(name, name)}({inner})", _TIGHT
 
-    def _arguments(self, op: Op) -> tuple[list[tuple[str, int]], dict[str, str]]:
+    def _power(self, side: tuple[str, float], exponent: tuple[str, float]) -> tuple[str, float]:
+        """`x²`, `√x`, `1 / √x`, `x^y`."""
+        held = self._held(side, _TIGHT)
+        if exponent[0] in ("0.5", "−0.5", "−1"):
+            root = held if exponent[0] == "−1" else f"√{held}"
+            return (f"1 / {root}", _INVERSE) if exponent[0].startswith("−") else (root, _POWER)
+        return f"{held}{_POWERS.get(exponent[0]) or f'^{self._held(exponent, _TIGHT)}'}", _POWER
+
+    def _arguments(self, op: Op) -> tuple[list[tuple[str, float]], dict[str, str]]:
         """The arguments in their order, numbers in their places among the tensors, and those that are named."""
         name, tensors = plain(op.name), [self.of_value(value, op) for value in op.inputs]
         said = {key: value for key, value in op.attrs.items() if key not in self.unsaid and value not in _SWITCHES}
@@ -200,7 +230,7 @@ class _FormulaWriter:
         numbers = {int(key): value for key, value in said.items() if key.isdigit()}
         if name == "getitem":
             numbers = {at: _CLASS.sub("…", value) for at, value in numbers.items()}
-        if (name in SYMBOLS or name in COMPARED) and "other" in said:
+        if name in _SIGNS and "other" in said:
             numbers[1] = said.pop("other")
         given, rest = [], iter(tensors)
         for position in range(len(tensors) + len(numbers)):
@@ -209,18 +239,18 @@ class _FormulaWriter:
         after = [(_short(text), _bound(text)) for text in numbers.values()]
         return [*filter(None, given), *after], {key: value for key, value in said.items() if not key.isdigit()}
 
-    def _held(self, side: tuple[str, int], binds: int) -> str:
+    def _held(self, side: tuple[str, float], binds: float) -> str:
         text, own = side
         return text if own >= binds else f"({text})"
 
-    def of_value(self, value: int, reader: Op) -> tuple[str, int]:
+    def of_value(self, value: int, reader: Op) -> tuple[str, float]:
         if value not in self._known:
             self._known[value] = "…", _TIGHT  # for what is too long, and in place of a circle
             text, binds = self._written(value, reader)
             self._known[value] = (text, binds) if len(text) <= self.limit else ("…", _TIGHT)
         return self._known[value]
 
-    def _written(self, value: int, reader: Op) -> tuple[str, int]:
+    def _written(self, value: int, reader: Op) -> tuple[str, float]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
@@ -309,10 +339,11 @@ def _opened(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.find(")") == len(text) - 1 else text
 
 
-def _bound(text: str) -> int:
-    return _BINDS["−"] if text.startswith("-") else _BINDS["/"] if "/" in _short(text) else _TIGHT
+def _bound(text: str) -> float:
+    return _BINDS["−"] if text.startswith("-") else _INVERSE if "/" in _short(text) else _TIGHT
 
 
 def _short(number: str) -> str:
-    is_number = _NUMBER.fullmatch(number)
-    return root_of(float(number)) or f"{float(number):.4g}".replace("-", "−") if is_number else number
+    if not _NUMBER.fullmatch(number):
+        return _MINUS.sub("−", number)
+    return root_of(float(number)) or digits(float(number))

@@ -11,7 +11,7 @@ from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import lost
-from torchrecorder.labels.formulas import NAMELESS, in_numbers, in_short, operand
+from torchrecorder.labels.formulas import NAMELESS, bare_arguments, in_numbers, in_short, operand
 from torchrecorder.labels.names import (
     bare,
     class_name,
@@ -141,6 +141,7 @@ class Labels:
             spans = [span for span in node.spans if span.name not in own]
             is_sign = node.name in SYMBOLS and "operations" not in text  # over a formula it reads as a part of that
             name = node.name if is_sign else spoken(node.name)
+            text = bare_arguments(text, name)
             line = " · ".join((text, *self._heads_in(node), *settings(spans)))
             return Label(clean(name, MAX_NAME), clean(line, MAX_FORMULA))
         if node.kind == "op" and node.op is not None:

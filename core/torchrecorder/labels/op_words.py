@@ -21,6 +21,7 @@ from torchrecorder.view.settings import is_range
 MAX_NAME, MAX_LINE = 44, 60  # caps on the first and the second line; a node wider than that breaks the picture
 _MAX_INDEX, _NAMED = 40, 3  # characters of an index or equation; parts of several indices at one place
 _MAX_SQUARE = 100_000  # a root of more says no more than its number: no width of a layer is so large
+_MAX_WHOLE = 1_000_000  # from here on a whole number is written with its power of ten
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
@@ -76,10 +77,10 @@ def op_label(
         is_batch = NUMBER.fullmatch(number) is not None
         if len(op.inputs) > 1 or not (is_batch or _NUMBER.fullmatch(number)):
             return Label(clean(called, MAX_NAME), is_sign=called == sign)
-        text = number if is_batch else root_of(float(number)) or f"{float(number):.4g}"
+        text = number if is_batch else root_of(float(number)) or digits(float(number))
         if "0" in op.attrs or (name in ("sub", "div") and is_reflected(op)):  # `1 - x`
             return Label(f"{text} {sign}")
-        is_less = text.startswith("-") and sign in _OPPOSITE  # `x - -2`
+        is_less = text.startswith("−") and sign in _OPPOSITE  # `x - -2`
         sign, text = ("×", text[2:]) if sign == "÷" and text.startswith("1/") else (sign, text)
         return Label(f"{_OPPOSITE[sign]} {text[1:]}" if is_less else f"{sign} {text}")
     if name in COMPARED and len(op.inputs) == 1:  # `padding`, `= 0`
@@ -104,6 +105,12 @@ def root_of(number: float) -> str:
         if 0 < square <= _MAX_SQUARE and isclose(number, root, rel_tol=1e-9, abs_tol=0.0):
             return text
     return ""
+
+
+def digits(number: float) -> str:
+    """A number in four digits, `0.1768`, `−1e−6`, `10000`."""
+    text = f"{number:.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:.4g}"
+    return re.sub(r"(?<=e[+-])0", "", text).replace("e+", "e").replace("-", "−")
 
 
 def in_two(words: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from torchrecorder.graph import Graph, Op, symbolic
+from torchrecorder.proof import formulas
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS
@@ -48,6 +49,14 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
     yield from _arguments(view, letter, layout)
     entrances = {line.ends[0]: line.word for line in layout.lines if line.word}  # of insets: no figures
     yield from names.faults(view, letter, entrances | _words_of(layout, " · "))
+    functions = {f"{letter}{node.id}": node for node in view.nodes if node.kind == "function"}
+    for figure in (it for it in layout.nodes if it.key in functions and it.style.label is None):
+        name, line = (
+            " ".join(word.text for word in figure.words if (word.size == figure.words[0].size) is is_name)
+            for is_name in (True, False)
+        )
+        for text in formulas.faults(view.graph, functions[figure.key], name, line):
+            yield f"“{text}” at {figure.key} is not what is computed there"
 
 
 def _arguments(view: View, letter: str, layout: Layout) -> Iterator[str]:

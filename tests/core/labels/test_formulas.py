@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from torchrecorder.drawing.details import details
 from torchrecorder.labels.formulas import formula, in_short
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
+from torchrecorder.proof.formulas import is_computed
 from torchrecorder.proof.layout import faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
@@ -37,7 +39,7 @@ class Computing(nn.Module):
 
 FORMULAS: dict[str, Callable[..., Tensor]] = {
     "softmax(q @ kᵀ / 2) @ v": lambda q, k, v: torch.softmax(q @ k.transpose(-2, -1) / 2, -1) @ v,
-    "softmax(q @ kᵀ × (1/√18)) @ v": lambda q, k, v: torch.softmax(q @ k.mT * 18**-0.5, -1) @ v,
+    "softmax(q @ kᵀ / √18) @ v": lambda q, k, v: torch.softmax(q @ k.mT * 18**-0.5, -1) @ v,
     "(q + k) × v": lambda q, k, v: (q + k) * v,
     "q − (k − v)": lambda q, k, v: q - (k - v),
     "q − k − v": lambda q, k, v: q - k - v,
@@ -45,6 +47,10 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "2 − q": lambda q, k, v: 2 - q,
     "q × q + k": lambda q, k, v: q * q + k,
     "(q + k)² × 0.5": lambda q, k, v: (q + k).pow(2) * 0.5,
+    "q / √(k² + 1e−5)": lambda q, k, v: q * torch.rsqrt(k.square() + 1e-5),
+    "q / √(k + v) − √k": lambda q, k, v: q / (k + v).sqrt() - k**0.5,
+    "(|q − k| // 2) × (v % 3)": lambda q, k, v: (q - k).abs() // 2 * (v % 3),
+    "k × (−q) + 1 / v": lambda q, k, v: k * -q + v.reciprocal(),
     "attention(q, k, v)": nn.functional.scaled_dot_product_attention,
     "cat(q, k[:, 0:1])": lambda q, k, v: torch.cat([q, k[:, 0:1]], 1),
     "q[:, …] + k": lambda q, k, v: q[:, np.array([0, 2, 1])] + k,
@@ -70,6 +76,7 @@ def test_a_formula_is_written_as_a_reader_would(written: str) -> None:
     graph = capture(Computing(FORMULAS[written]).eval(), (torch.ones(1, 3, 4),))
     ops = [op.id for op in graph.ops if op.call == 0]
     assert formula(Names(graph), ops, ops[-1], 160) == written
+    assert is_computed(graph, [graph.ops[op] for op in ops], written)
 
 
 def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
@@ -80,7 +87,7 @@ def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
         ops = [op.id for op in graph.ops if op.call == 0 and op.name != "getitem"]
         return formula(Names(graph), ops, ops[-1], 160)
 
-    assert drawn(lambda q, k, v: -q[..., :2] / q[..., 2:3]) == "neg(q[..., :2]) / q[..., 2:3]"
+    assert drawn(lambda q, k, v: -q[..., :2] / q[..., 2:3]) == "(−q[..., :2]) / q[..., 2:3]"
     assert drawn(lambda q, k, v: q[:, None] + k[:, 0:]) == "q + k"  # all of it
     assert drawn(lambda q, k, v: q[:, np.array([1])] + k) == "q[:, …] + k"
     assert drawn(lambda q, k, v: q.view_as(k) + k) == "q + k"
@@ -132,6 +139,10 @@ UNARY: tuple[Callable[[Tensor], Tensor], ...] = (
     lambda x: x + x.mean(dim=-1, keepdim=True),
     lambda x: torch.cat(x.chunk(2, -1)[::-1], -1),
     lambda x: torch.div(x, 2, rounding_mode="floor"),
+    lambda x: x % 3,
+    torch.abs,
+    torch.sqrt,
+    torch.rsqrt,
     lambda x: x + x.long(),
 )
 BINARY: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
@@ -161,7 +172,8 @@ def computed(tree: Any, known: dict[str, Tensor]) -> Tensor:
 
 def read(text: str, known: dict[str, Tensor]) -> Tensor:
     """What a reader computes; sums and means keep the axis, which formulas leave unsaid."""
-    signs = {"×": "*", "−": "-", "ᵀ": ".mT", "²": "**2", "³": "**3", "^": "**"}
+    text = re.sub(r"\|([^|]+)\|", r"abs(\1)", text)
+    signs = {"√": "root**", "×": "*", "−": "-", "ᵀ": ".mT", "²": "**2", "³": "**3", "^": "**"}
     for sign, python in signs.items():
         text = text.replace(sign, python)
     functions = {
@@ -174,10 +186,20 @@ def read(text: str, known: dict[str, Tensor]) -> Tensor:
         "div": lambda x, y, rounding_mode: torch.div(x, y, rounding_mode=rounding_mode),
         "floor": "floor",
     }
-    functions |= {name: getattr(torch, name) for name in ("exp", "tanh", "neg", "clamp", "maximum", "where", "gt")}
+    functions["root"] = _Root()
+    functions |= {
+        name: getattr(torch, name) for name in ("exp", "tanh", "neg", "clamp", "maximum", "where", "gt", "abs")
+    }
     pieces = {name: _Pieces(value) for name, value in known.items()}
     found: Tensor = eval(text, {"__builtins__": {}}, functions | pieces)
     return found
+
+
+class _Root:
+    """`root**x` is the root of `x`."""
+
+    def __pow__(self, value: Tensor) -> Tensor:
+        return value.sqrt()
 
 
 class _Pieces(Tensor):
@@ -191,6 +213,30 @@ class _Pieces(Tensor):
         return self.chunk(2, -1)[index] if isinstance(index, int) else super().__getitem__(index)
 
 
+FALSE = (
+    ("q / √(k² + 1e−5)", "q / (k² + 1e−5)"),
+    ("q / √(k² + 1e−5)", "q × √(k² + 1e−5)"),
+    ("q / √(k² + 1e−5)", "q / √(k² + 1e−4)"),
+    ("q / √(k² + 1e−5)", "√(k² + 1e−5) / q"),
+    ("q − (k − v)", "q − k − v"),
+    ("q / (k × v)", "q / k × v"),
+    ("k × (−q) + 1 / v", "k × q + 1 / v"),
+    ("(|q − k| // 2) × (v % 3)", "((q − k) // 2) × (v % 3)"),
+    ("(|q − k| // 2) × (v % 3)", "(|q − k| / 2) × (v % 3)"),
+    ("clamp(q, −5, 5)", "clamp(q, −5, 6)"),
+    ("where(q < k, q, v)", "where(q ≤ k, q, v)"),
+    ("argsort(q, −1, descending=True) + k", "argsort(q, −1, descending=False) + k"),
+    ("attention(q, k, v)", "attention(q, k)"),
+    ("softmax(q @ kᵀ / √18) @ v", "softmax(q @ kᵀ / √8) @ v"),
+)
+
+
+@pytest.mark.parametrize(("written", "false"), FALSE)
+def test_a_formula_of_something_else_is_not_proved(written: str, false: str) -> None:
+    graph = capture(Computing(FORMULAS[written]).eval(), (torch.ones(1, 3, 4),))
+    assert not is_computed(graph, [op for op in graph.ops if op.call == 0], false)
+
+
 @settings(max_examples=150, deadline=None)
 @given(TREES)
 def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
@@ -199,6 +245,7 @@ def test_a_formula_computes_what_the_ops_did(tree: Any) -> None:
     graph = capture(net, (x,))
     ops = [op.id for op in graph.ops if op.call == 0]
     written = formula(Names(graph), ops, ops[-1], 1000)
+    assert is_computed(graph, [graph.ops[op] for op in ops], written), written
     known = {name: getattr(net, name)(x).detach() for name in "qkv"}
     expected = net(x).detach()
     torch.testing.assert_close(read(written, known).as_subclass(Tensor), expected, equal_nan=True, msg=written)
@@ -293,9 +340,9 @@ class Closed(nn.Module):
         return merged(self.branch(x), self.trunk(y), self.bias)
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     first, second = x.chunk(2, -1)
-    return x * cos + torch.cat((-second, first), -1) * sin
+    return x * cosine + torch.cat((-second, first), -1) * sine
 
 
 def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
@@ -304,13 +351,13 @@ def test_a_long_formula_of_a_function_is_left_to_the_panel() -> None:
             super().__init__()
             self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
 
-        def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Any:
-            return self.last(turned(self.first(x), cos, sin))
+        def forward(self, x: Tensor, cosine: Tensor, sine: Tensor) -> Any:
+            return self.last(turned(self.first(x), cosine, sine))
 
     view = make_view(capture(Rotary().eval(), (torch.ones(3, 8),) * 3), DrawingOptions())
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
     assert said["turned()"] == ""
-    assert "cat(neg(second), first[0]) × sin" in details(view)  # `first` is the name of a layer there
+    assert "cat(−second, first[0]) × sine" in details(view)  # `first` is the name of a layer there
 
 
 class Tokens(nn.Module):
@@ -401,7 +448,7 @@ def test_variables_of_several_outputs_are_told_apart() -> None:
     net = nn.Sequential(Frames(), nn.Flatten(0, 1), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 4))
     view = make_view(capture(net, (torch.ones(2, 64),)))
     said = [label.line for label in map(Labels(view).node, view.nodes) if label.name == "div"]
-    assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−08) · 6 ops"]
+    assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−8) · 6 ops"]
     layout = paper(view)
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "− mean", "− median"))
@@ -420,7 +467,7 @@ def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
     view = make_view(capture(Masking().eval(), (torch.ones(8, 8),)), DrawingOptions(depth=1))
     layout = paper(view)
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
-    assert said["restore"] == "Restore · tanh(log(abs(exp(unbounded)) + 1)ᵀ × sound) · 11 ops"
+    assert said["restore"] == "Restore · tanh(log(|exp(unbounded)| + 1)ᵀ × sound) · 11 ops"
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "11 ops", "12 ops"))
     assert "says another number of ops" in wrong

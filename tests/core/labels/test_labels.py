@@ -187,8 +187,8 @@ def test_signs() -> None:
     assert of_op("sub", 1, attrs={"0": "1"}) == Label("1 −")
     assert of_op("sub", 1, attrs={"1": "-0.8776"}) == Label("+ 0.8776")
     assert of_op("add_", 1, attrs={"other": "-2"}) == Label("− 2")
-    assert of_op("mul", 1, attrs={"1": "-2"}) == Label("× -2")
-    assert of_op("sub", 1, attrs={"0": "-2"}) == Label("-2 −")
+    assert of_op("mul", 1, attrs={"1": "-2"}) == Label("× −2")
+    assert of_op("sub", 1, attrs={"0": "-2"}) == Label("−2 −")
     assert of_op("mul", 1, attrs={"1": "SymInt"}) == Label("×", is_sign=True)
 
 

@@ -1,0 +1,321 @@
+"""The proof of formulas: `x / √(var + 1e−5)` is read again from its text and held against the ops that compute it.
+
+A sign, a power, a root, or the name of an op with its bracket must be that of an op which gives the tensor there, and
+its sides must be what that op reads; a number must be one of its arguments. Which tensor a name stands for is proved
+with the words. `…` and `·` stand for any tensor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from math import isclose
+from typing import NamedTuple
+
+from torchrecorder.graph import Graph, Op
+from torchrecorder.proof.facts import COMPARISONS, MOVES
+from torchrecorder.proof.words import frames
+from torchrecorder.view import Node
+
+_WORD = r"[^\W\d²³ᵀ](?:[^\W²³ᵀ]|\.)*…?"  # superscripts are letters to `re`
+_TOKEN = re.compile(
+    r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.|, )(?:[\d:., −]|None|…)*\)|\w+=(?!=)|"
+    rf"{_WORD}|//|.)"
+)
+_NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
+_COUNTED = re.compile(r"\d+ op")
+_FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\(.|^−")
+_SIGNS = {
+    "+": "add iadd radd",
+    "−": "sub isub rsub subtract",
+    "×": "mul imul rmul multiply",
+    "/": "div truediv true_divide divide itruediv rtruediv rdiv",
+    "@": "matmul bmm mm rmatmul",
+    "//": "floordiv rfloordiv floor_divide",
+    "%": "remainder mod rmod",
+}
+"""By sign the ops that it stands for."""
+_NAMES_OF = {sign: frozenset(names.split()) for sign, names in _SIGNS.items()}
+_NAMES_OF |= {sign: frozenset((name,)) for name, sign in COMPARISONS.items()}
+_POWERS = {"square": 2.0, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1.0}
+_ONE_SIDE = {"−": "neg", "|": "abs"}
+_LEVELS = (tuple(COMPARISONS.values()), ("+", "−"), ("×", "/", "@", "//", "%"))
+"""Signs from the weakest to the strongest."""
+_TURNS = frozenset("transpose permute t T mT H mH adjoint swapaxes swapdims".split())  # noqa: SIM905 - it reads as a sentence
+_ATTENTION = "scaled_dot_product_attention"
+
+
+class Term(NamedTuple):
+    """A part of a formula: a sign, `power`, `call` or `index` with what it is of, a number, or a name."""
+
+    kind: str
+    sides: tuple[Term, ...] = ()
+    name: str = ""
+    number: float = 0.0
+
+
+class _FormulaReader:
+    """A formula, read from its text; raises `ValueError` where it is none."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
+        self._at = 0
+
+    def whole(self) -> Term:
+        term = self._signs(0)
+        if self._next:
+            raise ValueError(self._next)
+        return term
+
+    @property
+    def _next(self) -> str:
+        return self._tokens[self._at]
+
+    def _take(self, wanted: str = "") -> str:
+        token = self._next
+        if not token or (wanted and token != wanted):
+            raise ValueError(token)
+        self._at += 1
+        return token
+
+    def _signs(self, level: int) -> Term:
+        if level == len(_LEVELS):
+            return self._powers()
+        if level == 1 and self._next == "−":
+            self._take()
+            side = self._signs(2)
+            term = Term("number", number=-side.number) if side.kind == "number" else Term("−", (side,))
+        else:
+            term = self._signs(level + 1)
+        while self._next in _LEVELS[level] and self._next:
+            term = _folded(Term(self._take(), (term, self._signs(level + 1))))
+        return term
+
+    def _powers(self) -> Term:
+        if self._next == "√":
+            self._take()
+            return _folded(Term("power", (self._behind(self._atom()), Term("number", number=0.5))))
+        term = self._behind(self._atom())
+        while (sign := self._next) and sign in "²³^":
+            self._take()
+            exponent = self._atom() if sign == "^" else Term("number", number=2.0 if sign == "²" else 3.0)
+            term = Term("power", (term, exponent))
+        return self._behind(term)
+
+    def _behind(self, term: Term) -> Term:
+        while self._next in ("ᵀ", "["):
+            if self._take() == "ᵀ":
+                term = Term("turned", (term,))
+                continue
+            depth, text = 1, ""
+            while depth:
+                text += (token := self._take())
+                depth += (token == "[") - (token == "]")
+            term = Term("index", (term,), text[:-1])
+        return term
+
+    def _atom(self) -> Term:
+        token = self._take()
+        if _NUMBER.fullmatch(token):
+            return Term("number", number=float(token.replace("−", "-")))
+        if token in "(|":
+            term = self._signs(0)
+            self._take(")" if token == "(" else "|")
+            return term if token == "(" else Term("|", (term,))
+        if token[0] == "'" or (token[1:] and token[0] == "("):
+            return Term("text", (), token)
+        if token == "not" or not re.fullmatch(rf"{_WORD}|[…·]", token):
+            return Term("name", (), self._atom().name) if token == "not" else _fail(token)
+        if self._next == "(" and token not in "…·":
+            return self._call(token)
+        while re.fullmatch(rf"{_WORD}|\d+", self._next):  # `input ids`
+            token += f" {self._take()}"
+        return Term("name", (), token)
+
+    def _call(self, name: str) -> Term:
+        self._take("(")
+        sides: list[Term] = []
+        while self._next != ")":
+            if self._next.endswith("=") and self._next != "=":
+                key, depth, text = self._take(), 0, ""
+                while depth or self._next not in (",", ")"):
+                    text += (token := self._take())
+                    depth += (token in ("(", "[")) - (token in (")", "]"))
+                sides.append(Term("named", (), f"{key}{text}"))
+            else:
+                sides.append(self._signs(0))
+            if self._next == ",":
+                self._take()
+        self._take(")")
+        return Term("call", tuple(sides), name)
+
+
+def _fail(token: str) -> Term:
+    raise ValueError(token)
+
+
+def _folded(term: Term) -> Term:
+    """The number that a sign of two numbers is."""
+    if any(side.kind != "number" for side in term.sides) or term.kind not in ("/", "power"):
+        return term
+    first, second = (side.number for side in term.sides)
+    return Term("number", number=first**second if term.kind == "power" else first / second)
+
+
+def faults(graph: Graph, node: Node, name: str, line: str) -> Iterator[str]:
+    """The formulas in the second line of a node that its ops do not compute in the end."""
+    own = [graph.ops[op] for part in (node, *node.parts) for op in part.own_ops]
+    for text in line.split(" · "):
+        if _FORMULA.search(text) and not _COUNTED.match(text) and not is_computed(graph, own, text, name):
+            yield text
+
+
+def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
+    """Whether some ops compute a formula in the end; also one that cannot be read, of which others judge."""
+    read, made = {value for op in ops for value in op.inputs}, [value for op in ops for value in op.outputs]
+    ends, proof = [value for value in made if value not in read] or made, _FormulaProof(graph, {op.id for op in ops})
+    terms = _terms(text, name)
+    return not terms or any(proof.is_so(term, end) for term in terms for end in ends)
+
+
+def _terms(text: str, name: str) -> list[Term]:
+    """A formula, and what it is behind the name of the op that it is given to, `cat · a, b`."""
+    terms = list[Term]()
+    for written in (text, f"{name}({text})"):
+        try:
+            terms.append(_FormulaReader(written).whole())
+        except ValueError:
+            continue
+    return terms
+
+
+class _FormulaProof:
+    def __init__(self, graph: Graph, own: Collection[int]) -> None:
+        self.graph, self._own = graph, own
+
+    def is_so(self, term: Term, value: int) -> bool:
+        """Whether a term says how a tensor, or the one that it was moved from, is computed."""
+        if term.kind == "name":
+            return self._is_named(term.name, value)
+        for at, op in self._way(value):
+            if op is not None and self._is_op(term, op, at):
+                return True
+        return term.kind == "index" and self.is_so(term.sides[0], value)
+
+    def _is_named(self, name: str, value: int) -> bool:
+        """Whether a name may be that of a tensor: of one computed here only if a variable of that name has it."""
+        known, op = set[str](), None
+        for at, op in self._way(value):
+            row = self.graph.values[at]
+            known |= {self.graph.variable(op, row.index), _plain(op.name)} if op is not None else set()
+            known |= (
+                {self.graph.variable(self.graph.frames[frame]) for frame in frames(self.graph, op)} if op else set()
+            )
+        is_own = op is not None and op.id in self._own and op.name != "setitem"
+        return not is_own or name.rstrip("…") in ("", "·") or name in known
+
+    def _way(self, value: int) -> Iterator[tuple[int, Op | None]]:
+        while True:
+            made = self.graph.values[value].producer
+            op = None if made is None else self.graph.ops[made]
+            yield value, op
+            if op is None or not op.inputs or not (op.kind == "pass" or op.name in MOVES or op.name == "getitem"):
+                return
+            value = op.inputs[0]
+
+    def _is_op(self, term: Term, op: Op, value: int) -> bool:
+        name = _plain(op.name)
+        if term.kind in ("turned", "index"):
+            if (
+                term.kind == "index" and len(op.outputs) > 1 and self._is_op(term.sides[0], op, value)
+            ):  # `std_mean(x)[1]`
+                return True
+            is_that = op.name in _TURNS if term.kind == "turned" else name == "getitem" or len(op.outputs) > 1
+            return is_that and bool(op.inputs) and self.is_so(term.sides[0], op.inputs[0])
+        if term.kind in ("number", "named", "text", "name"):
+            return False
+        if term.kind == "call":
+            return self._is_call(term, op, value)
+        if len(term.sides) == 1:
+            return name == _ONE_SIDE[term.kind] and self.is_so(term.sides[0], op.inputs[0])
+        if term.kind == "power" or name in _POWERS:
+            return self._is_power(term, op)
+        left, right = term.sides
+        if name == "addcmul" and term.kind == "+":
+            return (
+                self.is_so(left, op.inputs[0])
+                and right.kind == "×"
+                and all(map(self.is_so, right.sides, op.inputs[1:]))
+            )
+        if (factor := op.attrs.get("alpha")) and right.kind == "×":
+            right = right.sides[1] if _is_number(right.sides[0], factor) else Term("number")
+        if term.kind == "/" and name in _NAMES_OF["×"]:
+            term, right = Term("×", term.sides), _folded(Term("/", (Term("number", number=1.0), right)))
+        is_floor = name in _NAMES_OF["/"] and op.attrs.get("rounding_mode") == "'floor'"
+        if not (term.kind == "//" if is_floor else name in _NAMES_OF.get(term.kind, ())):
+            return False
+        return any(self._reads(sides, op) for sides in self._orders(term.kind, op, (left, right)))
+
+    def _orders(self, sign: str, op: Op, sides: tuple[Term, Term]) -> Iterator[tuple[Term, ...]]:
+        is_reflected = op.target.rpartition(".")[2].startswith("__r") or op.name == "rsub"
+        if not is_reflected or sign in "+×":
+            yield sides
+        if is_reflected or sign in "+×":
+            yield sides[::-1]
+
+    def _is_power(self, term: Term, op: Op) -> bool:
+        name, one = _plain(op.name), Term("number", number=1.0)
+        exponent = term.sides[1] if term.kind == "power" else one
+        side = term.sides[0]
+        if term.kind == "/" and term.sides[0] == one:  # `1 / √x`
+            side = term.sides[1]
+            is_root = side.kind == "power" and side.sides[1].number == 0.5
+            exponent, side = Term("number", number=-0.5 if is_root else -1.0), side.sides[0] if is_root else side
+        elif term.kind != "power":
+            return False
+        if name in _POWERS:
+            return exponent.number == _POWERS[name] and self.is_so(side, op.inputs[0])
+        return name in ("pow", "rpow", "ipow") and self._reads((side, exponent)[:: -1 if name == "rpow" else 1], op)
+
+    def _is_call(self, term: Term, op: Op, value: int) -> bool:
+        name, row = _plain(op.name), self.graph.values[value]
+        if term.name not in (name, op.name, {_ATTENTION: "attention"}.get(name)):
+            is_type = row.meta is not None and row.meta.dtype == term.name and len(term.sides) == 1
+            return is_type and self.is_so(term.sides[0], op.inputs[0])
+        return self._reads(term.sides, op)
+
+    def _reads(self, sides: Sequence[Term], op: Op) -> bool:
+        """Whether an op reads some terms in their order, and has the numbers and settings among them."""
+        n_sides = sum(side.kind not in ("named", "text", "number") for side in sides)
+        rest = [*op.inputs] * (2 if len(op.inputs) == 1 and n_sides == 2 else 1)  # of one tensor with itself
+        for side in sides:
+            if side.kind == "named":
+                key, _, text = side.name.partition("=")
+                if not _is_same(text, op.attrs.get(key, "")):
+                    return False
+            elif side.kind == "text":
+                if not any(_is_same(side.name, text) for text in op.attrs.values()):
+                    return False
+            elif side.kind == "number" and any(_is_number(side, text) for text in op.attrs.values()):
+                continue
+            elif rest and self.is_so(side, rest[0]):
+                rest = rest[1:]
+            elif side.kind != "name" or rest:
+                return False
+        return not rest
+
+
+def _plain(name: str) -> str:
+    return name.strip("_") if name.startswith("__") else name.removesuffix("_")
+
+
+def _is_number(term: Term, text: str) -> bool:
+    """Whether a number in four digits is an argument, which may be the size of an axis."""
+    return bool(_NUMBER.fullmatch(text)) and term.kind == "number" and isclose(float(text), term.number, rel_tol=1e-3)
+
+
+def _is_same(said: str, text: str) -> bool:
+    """Whether a setting is that of the op: `(−2,−1)`, or a number in four digits."""
+    if _NUMBER.fullmatch(said) and _NUMBER.fullmatch(text):
+        return isclose(float(said.replace("−", "-")), float(text), rel_tol=1e-3)
+    return said.replace("−", "-").replace(" ", "") == text.replace(" ", "")
