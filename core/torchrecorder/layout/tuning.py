@@ -113,6 +113,7 @@ ARRANGED = 24000  # things placed anew by exchanges in one picture, in all ways 
 EXCHANGE_SAVES = 60.0  # points of height that a crossing less is worth
 EXCHANGE_WIDER = 2.0  # points of height that one of width is worth
 IN_ORDER = 20.0  # what it may cost that what leaves a box does so in its order
+OPERANDS_IN_ORDER = 40.0  # the same for the operands of a sign that minds which is which: dccrn
 ARGUMENTS_IN_ORDER = 5.0  # the same for any of that, or the arguments of one thing, side by side
 FAN = 11.0  # between lines into one node, at most: LightGCN
 LEAST_FAN = 4.0  # the same at least, as far as there is room: stylegan

@@ -255,7 +255,7 @@ class Router:
     ) -> float | None:
         """The place of a lane in one of some intervals; None if all of them are taken."""
         settled = self._sides.get(wire_key(wire), 0)
-        way = settled or prefer or self._prefer
+        way = settled or wire.due or prefer or self._prefer
         wrong = tuning.SETTLED_SIDE_COSTS if settled else tuning.WRONG_SIDE_COSTS
         for lanes in (True, False) if may_share else (True,):
             blocked: list[Span] = []

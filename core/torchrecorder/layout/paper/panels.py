@@ -18,6 +18,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
 from torchrecorder.view import Node, View
+from torchrecorder.view.node_kinds import is_reflected
 
 LOOSE = ("param", "buffer", "const", "from")  # kinds of nodes that give data without being fed
 
@@ -179,7 +180,8 @@ class Panels:
             return 0.5
         node, graph = self.view.nodes[segment.head.id], self.view.graph
         read = [*graph.calls[node.calls[0]].inputs.values()] if node.calls else []
-        read = read or [value for op in node.own_ops[:1] for value in graph.ops[op].inputs]
+        ops = [graph.ops[op] for op in node.own_ops[:1]] if not read else []
+        read += (value for op in ops for value in (op.inputs[::-1] if is_reflected(op) else op.inputs))
         value = self.view.edges[segment.edges[0]].value
         return (read.index(value) + 1) / (len(read) + 1) if value in read else 0.5
 
