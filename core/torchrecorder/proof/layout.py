@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import claims
+from torchrecorder.proof import claims, operands
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.sameness import Sameness
@@ -53,7 +53,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             ways[edge.back] = ways.get(edge.back) or edge.part
             if ends[1] not in figures and (head := shown.nodes[edge.head]).kind == "output":
                 leaving.setdefault(letter, {}).setdefault(ends, set()).add(head.name)
-        sentences += claims.faults(coverage, letter, layout, calls)
+        sentences += (*claims.faults(coverage, letter, layout, calls), *operands.faults(shown, letter, layout))
         of_first_turns |= {(f"{letter}{it.tail}", f"{letter}{it.head}") for it in claims.of_first_turns(coverage)}
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     several = (rows for rows in leaving.values() if len({head for _, head in rows}) > 1)
@@ -137,7 +137,7 @@ class _Lines:
         self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.leaving = leaving
         """The names of the outputs of an inset, by the line that carries them, where there are several lines."""
-        self.said = {(line.ends, line.part) for line in layout.lines if line.part}
+        self.said = {(line.ends, part) for line in layout.lines if (part := operands.without_second(line.part))}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(node.key, _beginnings(node)) for node in layout.nodes if node.key and node.words]

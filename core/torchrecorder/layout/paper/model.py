@@ -13,11 +13,11 @@ from typing import NamedTuple
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Point
 from torchrecorder.layout.model import Word
+from torchrecorder.layout.operands import is_sided
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key
 
 LEFT, RIGHT = -1, 1  # factors of what grows to the right
-_SIDED = ("−", "÷", "@")  # signs of which a reader takes what comes in first from the left as the first operand
 
 
 class Side(NamedTuple):
@@ -60,7 +60,7 @@ class RowItem:
     @property
     def is_sided(self) -> bool:
         """Whether it is a sign whose operands are not the same in another order."""
-        return self.card is not None and self.card.is_sign and self.card.figure.words[0].text in _SIDED
+        return self.card is not None and is_sided(self.card.figure)
 
     @property
     def middle(self) -> float:
