@@ -296,4 +296,6 @@ def below(item: RowItem, place: int, n: int) -> float:
 
 
 def _around(item: RowItem) -> Span:
-    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + item.right + tuning.LANE_AIR - 0.1
+    """Where no lane passes an item, nor the word at a line that comes to it from above."""
+    right = max(item.right + tuning.LANE_AIR, item.said and item.said + 3 * tuning.WORD_FROM_LINE)
+    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + right - 0.1
