@@ -65,6 +65,25 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
     return (*sentences, *lines.faults())
 
 
+def unsaid(layout: Layout) -> Iterator[str]:
+    """Sentences on lines of a finished layout that have no word beside them for which part of its data each carries."""
+    rows = [*layout.words, *(word._replace(text=f"{a.text} {word.text}") for a, word in pairwise(layout.words))]
+    for line in (line for line in layout.lines if line.part):
+        ways = [*pairwise(_points(line))]
+        words = [word for word in rows if word.text == line.part]
+        near = (_nearest(a, b, (word.x, word.y))[0] <= len(word.text) * word.size for word in words for a, b in ways)
+        if not any(near):
+            yield "the line from {} to {} has no room for “{}”".format(*line.ends, line.part)
+
+
+def _nearest(a: _Point, b: _Point, point: _Point) -> tuple[float, float]:
+    """How far a point is from a straight part of a line, and how far along that its nearest place is."""
+    (ax, ay), (bx, by), (x, y), long = a, b, point, math.dist(a, b)
+    t = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / (long * long) if long else 0.0
+    t = min(max(t, 0.0), 1.0)
+    return math.hypot(ax + t * (bx - ax) - x, ay + t * (by - ay) - y), t * long
+
+
 def _said(key: str) -> str:
     return f"box {key}" if "b" in key else f"node {key}"
 
@@ -265,13 +284,11 @@ class _Lines:
         if line not in self.along:
             self.along[line] = _points(self.lines[line])
         points, gone = self.along[line], 0.0
-        for (ax, ay), (bx, by) in pairwise(points):
-            long = math.hypot(bx - ax, by - ay)
-            t = ((point[0] - ax) * (bx - ax) + (point[1] - ay) * (by - ay)) / (long * long) if long else 0.0
-            t = min(max(t, 0.0), 1.0)
-            if math.hypot(ax + t * (bx - ax) - point[0], ay + t * (by - ay) - point[1]) <= _TOUCHES:
-                return gone + t * long
-            gone += long
+        for a, b in pairwise(points):
+            off, along = _nearest(a, b, point)
+            if off <= _TOUCHES:
+                return gone + along
+            gone += math.dist(a, b)
         return None
 
 

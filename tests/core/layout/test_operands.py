@@ -62,7 +62,7 @@ def test_a_layered_layout_says_it_of_one_of_two_differences() -> None:
     words = []
     for turned in (False, True):
         view = view_of(beside("sub", turned=turned))
-        layout = with_seconds(view, "", layered(view))
+        layout = layered(view)
         words += [line.part for line in layout.lines if line.part]
         assert faults(view, layout) == ()
     assert words == [SECOND]
