@@ -97,7 +97,9 @@ class Figures:
         """Read from the SVG."""
         seen = looking.seen(drawing.svg)
         scale = max(LEAST, min(1.0, column / drawing.width))
-        said = [(line.word, line.ends[:1]) for line in drawing.layout.lines if line.word]
+        said: list[tuple[str, tuple[str, ...]]] = [
+            (line.word, line.ends[:1]) for line in drawing.layout.lines if line.word
+        ]
         said += [(text, line.ends) for line in drawing.layout.lines if line.part for text in _rows(line.part)]
         names = [name for name, kind, _ in seen.names if kind not in ("io", "data", "link")]
         sizes = [size for _, _, size in seen.names] or [0.0]
