@@ -97,8 +97,10 @@ class Figures:
         """Read from the SVG."""
         seen = looking.seen(drawing.svg)
         scale = max(LEAST, min(1.0, column / drawing.width))
-        said = [(line.word, line.ends[:1]) for line in drawing.layout.lines if line.word]
-        said += [(line.part, line.ends) for line in drawing.layout.lines if line.part]
+        said: list[tuple[str, tuple[str, ...]]] = [
+            (line.word, line.ends[:1]) for line in drawing.layout.lines if line.word
+        ]
+        said += [(text, line.ends) for line in drawing.layout.lines if line.part for text in _rows(line.part)]
         names = [name for name, kind, _ in seen.names if kind not in ("io", "data", "link")]
         sizes = [size for _, _, size in seen.names] or [0.0]
         return Figures(
@@ -204,6 +206,14 @@ def _both_ways(name: str, graph: Graph, drawing: Drawing, drawn: Mapping[str, ob
         return figures
     seconds, layered = map(min, zip(*([_seconds(way) for way in ways] for _ in range(ROUNDS)), strict=True))
     return replace(figures, seconds=seconds, layered=layered)
+
+
+def _rows(part: str) -> Iterator[str]:
+    """The words for what a line carries, and those of its two lines of text where it has them."""
+    names = part.split(", ")
+    yield part
+    for i in range(1, len(names)):
+        yield from (", ".join(names[:i]) + ",", ", ".join(names[i:]))
 
 
 def _fell_back(drawing: Drawing) -> bool:

@@ -29,9 +29,10 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout, Styles
+from torchrecorder.layout.operands import with_seconds
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import ProvedViews
-from torchrecorder.proof.layout import faults
+from torchrecorder.proof.layout import faults, unsaid
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import Marks, View, Views
@@ -240,7 +241,7 @@ class _Picture:
             elif isinstance(answers[0], EngineError):
                 self.layout = answers[0]
             else:
-                layout = self.layout = arranged(answers[0])
+                layout = self.layout = with_seconds(self.view, "", arranged(answers[0]))
                 if not _is_as_before(self.job):
                     self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
@@ -411,16 +412,19 @@ def _drawing(pictures: Sequence[_Picture]) -> Drawing | TorchRecorderError:
     shown = (*view.notes, *beside)
     text = tree(view.graph, like=view, fold=bool(options.fold), show=options.show)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
+    layout = finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
+    insides = tuple(_nested_drawings(nested))
+    lost = (sentence for drawn in (layout, *(inside.layout for inside in insides)) for sentence in unsaid(drawn))
     return Drawing(
-        layout=finished(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey),
+        layout=layout,
         text="\n".join((text.rstrip("\n"), *lines(facts))),
         alt=". ".join(filter(None, (title, description, _insets(view)))),
         facts=facts,
         notes=(*graph.info.notes, *shown, *memory),
         foot=tuple(note.partition("; ")[0] for note in shown),  # what is behind it is advice on options
-        weakened=(*view.weakened, *(fault for picture in pictures for fault in picture.unproved)),
+        weakened=(*view.weakened, *(fault for picture in pictures for fault in picture.unproved), *lost),
         dot=first.dot,
-        nested=tuple(_nested_drawings(nested)),
+        nested=insides,
         table=layer_table(graph) if options.table else (),
         details="" if _is_as_before(job) else details(view),
     )

@@ -27,6 +27,7 @@ _DIGIT_HEIGHT = 0.72  # height of a digit as a part of the size; shapes have no 
 _BELOW = 0.22  # how far a comma or a bracket reaches below its base line, as a part of the size
 _STRAIGHT = 0.5  # points that a straight part may be off
 _LATE = (0.85, 0.78, 0.7, 0.6, 0.92, 1.0, 0.5, 0.4, 0.3)  # parts of a line's length for what it carries
+_FROM = tuning.WORD_FROM_LINE
 _HIGH = (_DIGIT_HEIGHT + 0.18) * tuning.SMALL  # height of a word, with air
 
 
@@ -78,23 +79,28 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         in_the_way.add(rect)
         solid.add(rect)
         gaps.extend([rect] if curves.through(rect) else [])
-        words.append(Word((rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, tuning.SMALL, text))
+        x, y, rows = (rect.left + rect.right) / 2, rect.bottom - below * tuning.SMALL, _in_two(text)
+        if width(text, tuning.SMALL) > rect.width + 1.0:  # there was room for it in two lines
+            words.append(Word(x, y - tuning.SMALL, tuning.SMALL, rows[0]))
+            text = rows[-1]
+        words.append(Word(x, y, tuning.SMALL, text))
 
     def has_room(rect: Rect, among: Rects = in_the_way) -> bool:
         return rect.left >= 0 and rect.right <= layout.width and not among.meeting(rect)
 
-    def price(rect: Rect, line: Line) -> tuple[bool, bool, int, bool]:
-        """Whether another line passes through a place, or as near; how many lines do; whether a border does."""
+    def price(rect: Rect, line: Line, off: float = _FROM) -> tuple[bool, int, bool, int]:
+        """Whether another line passes through a place; whether one does as near, or a border; how many lines do."""
         through = curves.passing(rect)
         is_within = any(_is_own(layout.lines[i], line) for i in through)  # its own line is nearer than any beside it
-        near = curves.passing(rect.grown(1.0 if is_within else tuning.WORD_FROM_LINE))
+        near = curves.passing(rect.grown(1.0 if is_within else max(off, 3.0)))
         others = [{i for i in passing if not _is_own(layout.lines[i], line)} for passing in (through, near)]
-        return bool(others[0]), bool(others[1]), len(through), bool(in_the_way.meeting(rect))
+        is_on_border = bool(in_the_way.meeting(rect))
+        return bool(others[0]), bool(others[1]) + is_on_border, is_on_border, len(through)
 
     for line in (line for line in layout.lines if line.part):
-        tried = [*_at_reader(line), *_in_line(line)] if is_paper else [*_places(line, line.part, _LATE)]
-        if places := [rect for rect in tried if has_room(rect, solid)]:
-            put(line.part, min(places, key=lambda rect: price(rect, line)), _BELOW)
+        ways = [*_beside_reader(line)] if is_paper else [(it, _FROM) for it in _places(line, line.part, _LATE)]
+        if places := [way for way in ways if has_room(way[0], solid)]:
+            put(line.part, min(places, key=lambda way: price(way[0], line, way[1]))[0], _BELOW)
     for line in sorted((it for it in layout.lines if it.word), key=lambda it: (it.at is None, it.ends[0] in known)):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
@@ -183,9 +189,25 @@ def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
             yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
 
 
-def _at_reader(line: Line) -> Iterator[Rect]:
-    """Beside the parts of a line of right angles, from its end on."""
-    wide, high, off = width(line.part, tuning.SMALL), tuning.SMALL, tuning.WORD_FROM_LINE
+def _in_two(text: str) -> list[str]:
+    """A text in two lines, if it names several things; else in one."""
+    names = text.split(", ")
+    return [", ".join(names[:half]) + ",", ", ".join(names[half:])] if (half := len(names) // 2) else names
+
+
+def _beside_reader(line: Line) -> Iterator[tuple[Rect, float]]:
+    """Places of what a line says that it carries, each with how far it is from the line; the best ways first."""
+    for rows, off in ((1, _FROM), (1, tuning.WORD_CLOSE), (2, _FROM)):
+        yield from ((rect, off) for rect in _at_reader(line, rows, off))
+    yield from ((rect, _FROM) for rect in _in_line(line))
+
+
+def _at_reader(line: Line, rows: int = 1, off: float = _FROM) -> Iterator[Rect]:
+    """Beside the parts of a line of right angles, from its end on, for so many lines of text."""
+    texts = [line.part] if rows == 1 else _in_two(line.part)
+    if len(texts) < rows:
+        return
+    wide, high = max(width(text, tuning.SMALL) for text in texts), rows * tuning.SMALL
     points = [*line.curve, line.tip or line.curve[-1]][::-1]
     is_first = True
     while len(points) > 1:

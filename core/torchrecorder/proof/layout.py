@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from torchrecorder.proof import claims
+from torchrecorder.proof import claims, operands
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.sameness import Sameness
@@ -53,7 +53,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             ways[edge.back] = ways.get(edge.back) or edge.part
             if ends[1] not in figures and (head := shown.nodes[edge.head]).kind == "output":
                 leaving.setdefault(letter, {}).setdefault(ends, set()).add(head.name)
-        sentences += claims.faults(coverage, letter, layout, calls)
+        sentences += (*claims.faults(coverage, letter, layout, calls), *operands.faults(shown, letter, layout))
         of_first_turns |= {(f"{letter}{it.tail}", f"{letter}{it.head}") for it in claims.of_first_turns(coverage)}
     sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     several = (rows for rows in leaving.values() if len({head for _, head in rows}) > 1)
@@ -63,6 +63,25 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
         "the line from {} to {} has a name that holds for the first turn alone".format(*ends) for ends in named
     ]
     return (*sentences, *lines.faults())
+
+
+def unsaid(layout: Layout) -> Iterator[str]:
+    """Sentences on lines of a finished layout that have no word beside them for which part of its data each carries."""
+    rows = [*layout.words, *(word._replace(text=f"{a.text} {word.text}") for a, word in pairwise(layout.words))]
+    for line in (line for line in layout.lines if line.part):
+        ways = [*pairwise(_points(line))]
+        words = [word for word in rows if word.text == line.part]
+        near = (_nearest(a, b, (word.x, word.y))[0] <= len(word.text) * word.size for word in words for a, b in ways)
+        if not any(near):
+            yield "the line from {} to {} has no room for “{}”".format(*line.ends, line.part)
+
+
+def _nearest(a: _Point, b: _Point, point: _Point) -> tuple[float, float]:
+    """How far a point is from a straight part of a line, and how far along that its nearest place is."""
+    (ax, ay), (bx, by), (x, y), long = a, b, point, math.dist(a, b)
+    t = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / (long * long) if long else 0.0
+    t = min(max(t, 0.0), 1.0)
+    return math.hypot(ax + t * (bx - ax) - x, ay + t * (by - ay) - y), t * long
 
 
 def _said(key: str) -> str:
@@ -137,7 +156,7 @@ class _Lines:
         self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.leaving = leaving
         """The names of the outputs of an inset, by the line that carries them, where there are several lines."""
-        self.said = {(line.ends, line.part) for line in layout.lines if line.part}
+        self.said = {(line.ends, part) for line in layout.lines if (part := operands.without_second(line.part))}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(node.key, _beginnings(node)) for node in layout.nodes if node.key and node.words]
@@ -265,13 +284,11 @@ class _Lines:
         if line not in self.along:
             self.along[line] = _points(self.lines[line])
         points, gone = self.along[line], 0.0
-        for (ax, ay), (bx, by) in pairwise(points):
-            long = math.hypot(bx - ax, by - ay)
-            t = ((point[0] - ax) * (bx - ax) + (point[1] - ay) * (by - ay)) / (long * long) if long else 0.0
-            t = min(max(t, 0.0), 1.0)
-            if math.hypot(ax + t * (bx - ax) - point[0], ay + t * (by - ay) - point[1]) <= _TOUCHES:
-                return gone + t * long
-            gone += long
+        for a, b in pairwise(points):
+            off, along = _nearest(a, b, point)
+            if off <= _TOUCHES:
+                return gone + along
+            gone += math.dist(a, b)
         return None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.geometry import Rect
-from torchrecorder.layout.model import Figure, Layout, Line
+from torchrecorder.layout.model import Figure, Layout, Line, Word
 from torchrecorder.layout.widths import width
+from torchrecorder.proof.layout import unsaid
 
 NONE = frozenset[str]()
 
@@ -58,3 +61,32 @@ def test_no_word_lies_on_the_arrow_of_another_line() -> None:
     alone = put(down(100.0, "8×16"))
     tip = Line(NONE, [(alone.right - 4.0, 40.0), (alone.right - 4.0, alone.top - 2.0)], None, "", ends=("1", "3"))
     assert put(down(100.0, "8×16"), tip._replace(tip=(alone.right - 4.0, alone.bottom))).right < 100.0
+
+
+def test_a_word_stands_closer_to_its_line_where_another_one_is_as_near() -> None:
+    wide = width("mask", 9.0)
+    ends = [("0", "2"), ("1", "3"), ("1", "4")]
+    own, *others = [
+        Line(NONE, [(x, 50.0), (x, 150.0)], None, "", ends=of)
+        for x, of in zip((100.0, 100.0 - wide - 6.0, 100.0 + wide + 6.0), ends, strict=True)
+    ]
+    place = put(own._replace(part="mask"), *others)
+    assert min(abs(place.left - 100.0), abs(place.right - 100.0)) < 2.5
+
+
+def test_names_of_several_things_stand_in_two_lines_where_there_is_no_room_for_one() -> None:
+    own = Line(NONE, [(100.0, 50.0), (100.0, 80.0)], None, "", ends=("0", "2"), part="first_scale, first_shift")
+    others = [Line(NONE, [(x, 40.0), (x, 90.0)], None, "", ends=("1", "3")) for x in (40.0, 160.0)]
+    done = finished(Layout(300.0, 200.0, [], [], [own, *others], []), uid="p1", title="", desc="")
+    assert [word.text for word in done.words] == ["first_scale,", "first_shift"]
+    assert [*unsaid(done)] == []
+
+
+def test_a_part_that_has_no_room_is_found() -> None:
+    own = Line(NONE, [(100.0, 50.0), (100.0, 58.0)], None, "", ends=("0", "2"), part="mask")
+    node = Figure(NONE, Rect(0.0, 0.0, 200.0, 200.0), False, (), key="9")
+    done = finished(Layout(200.0, 200.0, [], [node], [own], []), uid="p1", title="", desc="")
+    assert done.words == []
+    assert [*unsaid(done)] == ["the line from 0 to 2 has no room for “mask”"]
+    far = replace(done, words=[Word(1000.0, 1000.0, 9.0, "mask")])
+    assert [*unsaid(far)] == [*unsaid(done)]

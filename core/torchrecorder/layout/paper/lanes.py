@@ -255,7 +255,7 @@ class Router:
     ) -> float | None:
         """The place of a lane in one of some intervals; None if all of them are taken."""
         settled = self._sides.get(wire_key(wire), 0)
-        way = settled or prefer or self._prefer
+        way = settled or wire.due or prefer or self._prefer
         wrong = tuning.SETTLED_SIDE_COSTS if settled else tuning.WRONG_SIDE_COSTS
         for lanes in (True, False) if may_share else (True,):
             blocked: list[Span] = []
@@ -296,4 +296,6 @@ def below(item: RowItem, place: int, n: int) -> float:
 
 
 def _around(item: RowItem) -> Span:
-    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + item.right + tuning.LANE_AIR - 0.1
+    """Where no lane passes an item, nor the word at a line that comes to it from above."""
+    right = max(item.right + tuning.LANE_AIR, item.said and item.said + 3 * tuning.WORD_FROM_LINE)
+    return item.x - item.left - tuning.LANE_AIR + 0.1, item.x + right - 0.1

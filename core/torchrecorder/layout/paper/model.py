@@ -13,6 +13,7 @@ from typing import NamedTuple
 from torchrecorder.layout import tuning
 from torchrecorder.layout.geometry import Point
 from torchrecorder.layout.model import Word
+from torchrecorder.layout.operands import is_sided
 from torchrecorder.layout.paper.cards import Card
 from torchrecorder.layout.paper.panels import Key
 
@@ -55,6 +56,11 @@ class RowItem:
     @property
     def is_sign(self) -> bool:
         return self.card is not None and self.card.is_sign
+
+    @property
+    def is_sided(self) -> bool:
+        """Whether it is a sign whose operands are not the same in another order."""
+        return self.card is not None and is_sided(self.card.figure)
 
     @property
     def middle(self) -> float:
@@ -122,6 +128,12 @@ class Wire:
     word: str = ""
     at: Point | None = None  # the middle of the word, if settled
     points: list[Point] = field(default_factory=list)
+
+    @property
+    def due(self) -> int:
+        """The side from which a reader expects it, as an operand of a sign; 0 for any."""
+        is_any = not self.head.is_sided or self.argument == 0.5
+        return 0 if is_any else LEFT if self.argument < 0.5 else RIGHT
 
     @property
     def leaves_early(self) -> bool:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 from torchrecorder.graph.model import Graph
 from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import edges_back
+from torchrecorder.layout.operands import place_among
 from torchrecorder.view import Node, View
 
 LOOSE = ("param", "buffer", "const", "from")  # kinds of nodes that give data without being fed
@@ -177,11 +178,7 @@ class Panels:
         """Place of data among the arguments of what reads it, from 0 to 1; that in the middle where it is not known."""
         if segment.head.kind != "node":
             return 0.5
-        node, graph = self.view.nodes[segment.head.id], self.view.graph
-        read = [*graph.calls[node.calls[0]].inputs.values()] if node.calls else []
-        read = read or [value for op in node.own_ops[:1] for value in graph.ops[op].inputs]
-        value = self.view.edges[segment.edges[0]].value
-        return (read.index(value) + 1) / (len(read) + 1) if value in read else 0.5
+        return place_among(self.view, self.view.nodes[segment.head.id], self.view.edges[segment.edges[0]].value)
 
     def _at(self, node: int) -> int:
         return self._outputs.get(node, node)

@@ -54,6 +54,7 @@ class Strip:
     _open: dict[int, list[int]] = field(default_factory=dict)  # the sides of each late source
     _own: list[Wire] = field(default_factory=list)  # without those that come in by the side
     _arguments: Sequence[tuple[Wire, Wire]] = ()  # from one row into one thing, in their order
+    _operands: Sequence[tuple[Wire, Wire]] = ()  # of signs that mind which is which
     _entered: int = 0  # crossings of what comes in by the side
     _crossed: list[tuple[Wire, Wire]] = field(default_factory=list)
 
@@ -66,15 +67,17 @@ class Strip:
         self._own = self.wires
         into = defaultdict[RowItem, list[Wire]](list)
         for wire in sorted(self.wires, key=lambda wire: wire.argument):
-            if not wire.head.is_sign:  # a sum is the same in any order
+            if wire.head.is_sided or not wire.head.is_sign:  # a sum is the same in any order
                 into[wire.head].append(wire)
         pairs = (pair for wires in into.values() for pair in combinations(wires, 2))
-        self._arguments = [(a, b) for a, b in pairs if a.tail.row == b.tail.row and a.argument < b.argument]
+        ordered = [(a, b) for a, b in pairs if a.argument < b.argument]
+        self._arguments = [(a, b) for a, b in ordered if a.tail.row == b.tail.row and not a.head.is_sign]
+        self._operands = [(a, b) for a, b in ordered if a.head.is_sign]
         rows = tuple(tuple(item.key for item in row) for row in self.rows)
         first = Order(rows, sides(self.wires) if self.is_tower else {})
         price = self._arranged(box, first)
         is_hooked = any(item.hooks for row in self.rows for item in row)  # lines back come later
-        if not (self._crossed or self._are_turned) or (is_hooked and not self.is_tower):
+        if not (self._wrong or self._are_turned) or (is_hooked and not self.is_tower):
             return
         same = tuple(frozenset(row) for row in rows)
         if same in kept:
@@ -100,6 +103,12 @@ class Strip:
         is_any = any(a.order > b.order for a, b in self._port_pairs())
         return is_any or any(first.tail.x > after.tail.x for first, after in self._arguments)
 
+    @property
+    def _wrong(self) -> list[tuple[Wire, Wire]]:
+        """The pairs of lines that cross, and of operands that come to their sign in the other order."""
+        turned = [(a, b) for a, b in self._operands if a.points[-1][0] > b.points[-1][0] - 0.5]
+        return [*self._crossed, *turned]
+
     def _as_read(self) -> tuple[tuple[Key, ...], ...]:
         """The rows in the order of what reads each thing further down, and of the arguments of that."""
         last = sorted(self.rows[-1], key=lambda item: item.order if item.is_port else 0)
@@ -114,8 +123,8 @@ class Strip:
             return price, price, best
         seen = [best]
         crossed = len(self._crossed) + self._entered
-        left = tuning.EXCHANGES * len(self._crossed)
-        pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
+        left = tuning.EXCHANGES * len(self._wrong)
+        pending = exchanges(best, self._wrong, self._own, is_bound=self.is_bound)
         while left and kept.left > 0 and (order := next(pending, None)):
             if order in seen:
                 continue
@@ -123,9 +132,9 @@ class Strip:
             left -= 1
             kept.left -= sum(map(len, order.rows))
             if (cost := self._tried(box, order)) < price - 1.0:
-                price, best, left = cost, order, tuning.EXCHANGES * len(self._crossed)
+                price, best, left = cost, order, tuning.EXCHANGES * len(self._wrong)
                 crossed = len(self._crossed) + self._entered
-                pending = exchanges(best, self._crossed, self._own, is_bound=self.is_bound)
+                pending = exchanges(best, self._wrong, self._own, is_bound=self.is_bound)
         return crossed, price, best
 
     def _tried(self, box: int | None, order: Order) -> float:
@@ -167,6 +176,7 @@ class Strip:
         crossed = len(self._crossed) + self._entered
         price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
         price += tuning.ARGUMENTS_IN_ORDER if self._are_turned else 0.0
+        price += tuning.OPERANDS_IN_ORDER * (len(self._wrong) - len(self._crossed))
         return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)
 
     def _sort_exits(self, are_in_series: bool) -> bool:
@@ -212,7 +222,7 @@ class Strip:
             if not sides:
                 raise Blocked(-1 if box is None else box, source)
             if len(items) > 1 or any(item.is_sign for item in items):
-                sides = sides[:1]
+                sides = [side for side in sides if side == wires[0].due] or sides[:1]
             self._open[source] = sides
         ways = [*self._open.values()]
         if any(RIGHT in sides and LEFT not in sides for sides in ways):

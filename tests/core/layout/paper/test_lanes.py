@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looking import crossings, faults, merging
 from tests.core.graph.building import Net
 from tests.core.layout.paper.test_paper import paper
 from torchrecorder.graph import Graph
+from torchrecorder.layout import tuning
+from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.layout.widths import width
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 def beside_the_next() -> Graph:
@@ -81,3 +88,24 @@ def test_lines_that_come_to_one_side_end_below_each_other() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_reads_whatever(seed: int) -> None:
     assert merging(paper(tangle(seed))) == []
+
+
+@pytest.mark.parametrize("part", ["", "first_scale, first_shift, first_gate"])
+def test_a_line_beside_a_row_leaves_room_for_what_a_line_into_the_row_carries(part: str) -> None:
+    net = Net("Gated")
+    x = first = net.layer("first", "Linear", net.input("x", 1, 8), (1, 8))
+    for name, cls in (("second", "Bilinear"), ("third", "LSTM")):
+        x = net.layer(name, cls, x, (1, 8))
+    view = make_view(net.graph(net.layer("last", "Linear", net.op("sub", x, first), (1, 8))), DrawingOptions(depth=9))
+    (first_id, second_id) = (node.id for node in view.nodes if node.kind == "call" and node.calls[0] in (1, 2))
+    edges = [replace(it, part=part) if (it.tail, it.head) == (first_id, second_id) else it for it in view.edges]
+    asked = PaperLayout(replace(view, edges=tuple(edges)))
+    layout = asked.place([laid_out(dot) for dot in asked.dots])
+    assert layout is not None
+    (into,) = (line for line in layout.lines if line.ends == (f"{first_id}", f"{second_id}"))
+    (skip,) = (line for line in layout.lines if line.ends[0] == f"{first_id}" and line is not into)
+    room = max(x for x, _ in skip.curve) - into.curve[-1][0]
+    if part:  # it passes at the other side, or beyond the word
+        assert not 0.0 < room < width(part, tuning.SMALL) + 2 * tuning.WORD_FROM_LINE
+    else:
+        assert 0.0 < room < 80.0
