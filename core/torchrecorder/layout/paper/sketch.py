@@ -72,6 +72,11 @@ class Sketch:
                 placements = broken
             else:
                 self.ranking.rows[None] = before
+        if width >= tuning.PHONE and not self.is_sideways:
+            pairs = zip(placements, heights, strict=True)
+            wide = {id(way): (way, high) for way, high in pairs if way.layout.width > width}
+            fitted = {key: self._in_room(way, width, high) for key, (way, high) in wide.items()}
+            placements = [fitted.get(id(way), way) for way in placements]
         has_ladder = self._has_ladder
         while (
             (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
@@ -84,11 +89,6 @@ class Sketch:
         if has_ladder and width >= tuning.PHONE:
             ladders = [self.as_ladder(width, text) for text in tuning.LADDER_TEXTS]
             placements = [min(way, *ladders, key=lambda way: way.price) for way in placements]
-        if width >= tuning.PHONE and not self.is_sideways:
-            pairs = zip(placements, heights, strict=True)
-            wide = {id(way): (way, high) for way, high in pairs if way.layout.width > width}
-            fitted = {key: self._in_room(way, width, high) for key, (way, high) in wide.items()}
-            placements = [fitted.get(id(way), way) for way in placements]
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
             tower = self._as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
