@@ -81,10 +81,8 @@ class Said(NamedTuple):
 
 
 class Cards:
-    def __init__(
-        self, panels: Panels, said: Said, *, is_narrow: bool, text: Callable[[int | None], float] | None
-    ) -> None:
-        self._text = text  # how long a line may be in each panel, if there are as many as that asks for
+    def __init__(self, panels: Panels, said: Said, *, is_narrow: bool, text: Callable[[Node], float | None]) -> None:
+        self._text = text  # how long a line of a node may be, if it has as many as that asks for
         self._panels, self._view = panels, panels.view
         self._labels, self._styles, self._shapes, is_sideways = said.labels, said.styles, said.shapes, said.is_sideways
         flows = (panels.ends.get(i, (edge.tail, edge.head)) for i, edge in enumerate(self._view.edges))
@@ -144,9 +142,9 @@ class Cards:
             figure = Figure(marks, Rect.centred(0.0, 0.0, tuning.SIGN, tuning.SIGN), True, words, style=style)
             return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
-        most = self._text(node.box) if self._text else self._long[1]
-        one_line = min(one_line, most) if self._text else one_line
-        wide, high, words = _written(label, kind, one_line, most, in_lines=bool(self._text))
+        text = self._text(node)
+        most, one_line = (self._long[1], one_line) if text is None else (text, min(one_line, text))
+        wide, high, words = _written(label, kind, one_line, most, in_lines=text is not None)
         rect = Rect.centred(0.0, 0.0, wide, high)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return self._shown(figure, node)

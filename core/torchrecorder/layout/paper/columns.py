@@ -47,6 +47,22 @@ class Columns:
         """Estimated heights of the rows of a panel."""
         return [max((self._size(key)[0] for key in row), default=0.0) for row in self.rows[box]]
 
+    def widest(self, nodes: Iterable[int], over: float) -> set[int]:
+        """Those of some nodes in the rows that have to be less wide for a picture that is so much less wide."""
+        beside: dict[int | None, float] = {None: 0.0}  # what stands beside a panel
+        wide: dict[int, float] = {}
+        for box in (None, *(box.id for box in self._panels.view.boxes)):  # a parent has a smaller id
+            own = [sum(self._size(key)[1] + tuning.APART for key in row) for row in self.rows[box]]
+            column = [sum(cut < r for cut in self.cuts.get(box, ())) for r in range(len(own))]
+            most = {c: max(wider for wider, other in zip(own, column, strict=True) if other == c) for c in column}
+            for r, row in enumerate(self.rows[box]):
+                whole = beside[box] + sum(most.values()) - most[column[r]] + own[r]
+                beside |= {key.id: whole - self._size(key)[1] + tuning.BOX_WIDE for key in row if key.kind == "box"}
+                wide |= {key.id: whole for key in row if key.kind == "node"}
+        able = [node for node in nodes if node in wide]
+        widest = max((wide[node] for node in able), default=0.0)
+        return {node for node in able if wide[node] > widest - over}
+
     def _u_shape(self, box: int | None, high: float, room: float) -> Ladder | None:
         if high < tuning.LEAST_CHAIN or self._has_late(box) or (shape := find_u(self._panels, self.rows, box)) is None:
             return None

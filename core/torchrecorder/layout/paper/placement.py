@@ -62,7 +62,7 @@ def doubts(layout: Layout, crossed: int, room: float, *, is_sideways: bool = Fal
 def page_height(wide: float, high: float, room: float) -> float:
     """Height in a column of such width, with the price of being made smaller."""
     cost = tuning.TOO_WIDE if room >= tuning.PHONE else tuning.TOO_WIDE_ON_PHONE
-    return high * room / max(wide, room) + cost * max(wide - room, 0.0)
+    return high * room / max(wide, room) + (cost * (wide - room) + tuning.SMALLER if wide > room else 0.0)
 
 
 def price(layout: Layout, crossed: int, room: float, n_faults: int = 0, n_doubts: int = 0) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 
@@ -25,7 +25,7 @@ from torchrecorder.layout.paper.panels import Key, Panels
 from torchrecorder.layout.paper.placement import Placement, crossings, placement
 from torchrecorder.layout.paper.ranks import CyclicPanel, Ranking, Rows
 from torchrecorder.layout.paper.towers import Towers
-from torchrecorder.view import View
+from torchrecorder.view import Node, View
 
 _TRIES = 20  # a limit of time; each try lets one more line come to a box from above
 
@@ -49,7 +49,8 @@ class Sketch:
         self._is_plain = is_sideways  # whether nothing is laid out as a U
         self._is_narrow = False  # whether words are broken into more lines
         self._towers: Towers | None = None  # the plan with one thing below the other
-        self._text: Callable[[int | None], float] | None = None  # as `Cards` has it
+        self._text: float | None = None  # how long lines of nodes may be, as `Cards` has it
+        self._shorter = Counter[int]()  # by node how much shorter its lines are than usual
         self._has_u = False
         self._has_ladder = False
         self._panels = Panels(view, named, is_inset=bool(letter))
@@ -71,6 +72,11 @@ class Sketch:
                 placements = broken
             else:
                 self.ranking.rows[None] = before
+        if width >= tuning.PHONE and not self.is_sideways:
+            pairs = zip(placements, heights, strict=True)
+            wide = {id(way): (way, high) for way, high in pairs if way.layout.width > width}
+            fitted = {key: self._in_room(way, width, high) for key, (way, high) in wide.items()}
+            placements = [fitted.get(id(way), way) for way in placements]
         has_ladder = self._has_ladder
         while (
             (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
@@ -113,8 +119,27 @@ class Sketch:
     def as_ladder(self, width: float, text: float) -> Placement:
         """The placement as narrow as it is with facts in lines so short, as a ladder may have to be."""
         sketch = self._again(self._named)
-        sketch._is_narrow, sketch._text = True, lambda _box: text
+        sketch._is_narrow, sketch._text = True, text
         return sketch._placements(width, tuning.PAGE[1:])[0]
+
+    def _in_room(self, best: Placement, width: float, height: float) -> Placement:
+        """The placement, or a better one with words in more lines in the rows alone that make it too wide."""
+        sketch = self._again(self._named)
+        for _ in range(tuning.SHORTENED):
+            columns = Columns(sketch._panels, sketch.ranking.rows, sketch._cards)
+            columns.plan(height, width, with_u=False)
+            placed = sketch._placed(columns, width)
+            best = min(best, placed, key=lambda way: way.price)
+            if placed.faults or placed.layout.width <= width:
+                break
+            sketch._shorter.update(columns.widest(filter(sketch._is_long, sketch._cards), placed.layout.width - width))
+            del sketch._cards
+        return best
+
+    def _is_long(self, node: int) -> bool:
+        """Whether a node would be less wide with shorter lines."""
+        shorter = [*tuning.SHORTER_TEXTS, math.inf][self._shorter[node]]
+        return 2 * (self._cards[node].half - tuning.CARD_MARGIN) > shorter
 
     def _as_tower(self, width: float) -> Placement:
         """The placement as a tower: where two things have no room side by side, one stands below the other."""
@@ -212,8 +237,13 @@ class Sketch:
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        text = self._towers.text if self._towers is not None else self._text
-        return Cards(self._panels, self._said, is_narrow=self._is_narrow, text=text).in_rows(self.ranking.rows)
+        return Cards(self._panels, self._said, is_narrow=self._is_narrow, text=self._long).in_rows(self.ranking.rows)
+
+    def _long(self, node: Node) -> float | None:
+        if self._towers is not None:
+            return self._towers.text(node.box)
+        shorter = self._shorter[node.id]
+        return tuning.SHORTER_TEXTS[shorter - 1] if shorter else self._text
 
 
 Edges = frozenset[int]
