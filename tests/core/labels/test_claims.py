@@ -266,6 +266,20 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
     assert [*Prover(view.graph, lies).faults(view)]
 
 
+def test_heads_of_an_attention_over_one_chunk_are_said() -> None:
+    class Chunked(nn.Module):
+        """As attention over the patches of images of several sizes, of which it gets one."""
+
+        def forward(self, x: torch.Tensor) -> Any:
+            chunks = x.unflatten(-1, (4, 6)).transpose(1, 2).split([5], dim=2)
+            made = [nn.functional.scaled_dot_product_attention(it, it, it).transpose(1, 2) for it in chunks]
+            return x + torch.cat(made, dim=1).flatten(2)
+
+    view = ProvedViews(Views(record(Chunked(), torch.rand(2, 5, 24))), words).view()
+    assert of_attention(view) == {"attention · scaled dot-product · 4 heads"}
+    assert not view.weakened
+
+
 class Grouped(nn.Module):
     """Self-attention in which two heads of queries share one of keys and values."""
 
