@@ -10,7 +10,7 @@ from itertools import groupby, pairwise, takewhile
 from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
-from torchrecorder.graph.batch import lost
+from torchrecorder.graph.batch import batch_size, lost
 from torchrecorder.labels.formulas import NAMELESS, bare_arguments, in_numbers, in_short, operand
 from torchrecorder.labels.names import (
     bare,
@@ -576,8 +576,8 @@ class Labels:
         if node.kind == "output" and not re.search(r"[^\d.–]", name):
             is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
             name = "output" if is_only else f"output {name}".strip()
-        shown = dict.fromkeys(value for value in node.values if "shapes" in self.show and value not in self._lost)
-        shapes = [*dict.fromkeys(tensor(symbolic(self.graph, value), self.show) for value in shown)]
+        shown = node.values if "shapes" in self.show else ()
+        shapes = [*filter(None, dict.fromkeys(self._size_of(node, value) for value in shown))]
         shape = ", ".join(shapes) if len(shapes) <= _NAMED else ""
         facts = [shape, *node.differs]
         if len(node.values) > 1:
@@ -586,6 +586,13 @@ class Labels:
             many = ", ".join(keys) if node.kind == "input" and keys and is_named else f"{len(node.values)} tensors"
             default, facts = f"{default}s", [many, shape]
         return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, facts)), MAX_LINE))
+
+    def _size_of(self, node: Node, value: int) -> str:
+        """The shape of what enters or leaves: `N×14`, or `2×14 at N = 2` if nothing tells what of it is the batch."""
+        if value not in self._lost:
+            return tensor(symbolic(self.graph, value), self.show)
+        recorded = tensor(self.graph.values[value].meta, self.show) if node.kind in ("input", "output") else ""
+        return f"{recorded} at N = {batch_size(self.graph)}" if recorded else ""
 
     def _repeated(self, text: str, thing: Box | Node) -> list[str]:
         """A thing, its repeats, and their differences; those in all turns of what is around are counted of all."""

@@ -175,7 +175,10 @@ def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
 
 
 def _attention(graph: Graph, op: Op) -> str:
-    """`scaled dot-product · 8 heads · causal`; not scaled if a scale of one is given, for queries that are scaled."""
+    """`scaled dot-product · 8 heads · 2 key/value heads · causal`.
+
+    Not scaled if a scale of one is given, for queries that are scaled.
+    """
     how = "scaled dot-product"
     if scale := _NUMBER.fullmatch(op.attrs.get("scale", "")):  # and not a size that is computed with
         factor, size = float(scale[0]), graph.values[op.inputs[0]].shape[-1]
@@ -184,8 +187,16 @@ def _attention(graph: Graph, op: Op) -> str:
         elif isinstance(size, int) and not isclose(factor * factor * size, 1, rel_tol=0.01):
             how = f"dot-product × {factor:.3g}"
     n = heads(graph, op)
-    facts = (how, f"{n} heads" if n > 1 else "", "causal" if op.attrs.get("is_causal") == "True" else "")
-    return " · ".join(filter(None, facts))
+    numbers = (f"{n} heads", *_key_heads(graph, op)) if n > 1 else ()
+    return " · ".join((how, *numbers, *(["causal"] if op.attrs.get("is_causal") == "True" else [])))
+
+
+def _key_heads(graph: Graph, op: Op) -> list[str]:
+    """The heads of keys and values, if groups of queries share them, as many wherever the line of code ran."""
+    alike = [row for row in graph.ops if _place(row) == _place(op) and row.attrs.get("enable_gqa") == "True"]
+    numbers = {graph.values[row.inputs[1]].shape[-3] for row in alike if op.attrs.get("enable_gqa") == "True"}
+    is_fewer = len(numbers) == 1 and numbers != {graph.values[op.inputs[0]].shape[-3]}
+    return [f"{n} key/value head{'s' * (n != 1)}" for n in numbers if is_fewer]
 
 
 def _index(known: Names, op: Op) -> str:

@@ -32,8 +32,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
 
     An edge says the shape if it differs, in resolution or channels, from what its tail got: once for each end and
     shape, and once for steps alike in a box, such as those of queries and keys. Inputs, outputs and constants say
-    theirs themselves. If a layer gets several things by one edge, the edge says the names of its arguments instead.
-    Each size that differs in other turns of a box, or in calls that an inset is for, too, is written as `…`.
+    theirs themselves; the line into an output says what that is rearranged from. If a layer gets several things by one
+    edge, the edge says the names of its arguments instead. Each size that differs in other turns of a box, or in calls
+    that an inset is for, too, is written as `…`.
     Where the batch got lost on the way, as in tensors of chosen places, a size may hold it, so
     none is said; nor is one of a single number, which would not be taken for a shape.
     """
@@ -53,9 +54,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         is_known = edge.back or shape.isdigit() or _without_examples(shape) in map(_without_examples, known)
         is_known &= edge.back or shape.isdigit() or not _is_between_boxes(view, edge)
         is_own = carried.n_readers[edge.tail] == 1 or edge.part.startswith("[")  # and no word for all of its readers
-        is_read = head.kind == "call" or (head.kind == "op" and is_own)
+        is_read = head.kind in ("call", "output") or (head.kind == "op" and is_own)
         is_news = is_reshaped and is_read and not (edge.back or shape.isdigit())
-        if (is_known and not is_news) or not shape or head.kind == "output":
+        if not shape or ((is_known or head.kind == "output") and not is_news):
             continue
         if arriving:  # an input says its own
             shape = arriving if len(values) == 1 else f"{shape} → {arriving}"
@@ -117,14 +118,17 @@ class _Carried:
             made = self._graph.values[read].producer
         arriving = _shape(self._view, read, show)
         sizes = [_without_examples(text) for text in (*several, arriving)]
-        is_reshaped = len({*map(tuple, (sorted(it.split("×")) for it in sizes))}) > 1
+        is_reshaped = len({*sizes}) > 1
         if self._n_elements(given) != self._n_elements(read):  # an index is of the axes of what is given
             return several, "", False
         is_plain = self.n_readers[edge.tail] == 1 or not is_reshaped or self._view.nodes[edge.tail].kind == "function"
-        if is_plain and len(self._graph.values[read].shape) < len(self._graph.values[given].shape):
+        is_fewer = len(self._graph.values[read].shape) < len(self._graph.values[given].shape)
+        if is_fewer and is_plain and head.kind != "output":  # that says its own
             return [arriving], "", False
-        is_written = head.kind == "function" and not is_function and not is_reshaped  # a formula has its `kᵀ`
-        return several, "" if is_written or sizes[0] == sizes[1] else arriving, is_reshaped
+        is_formula = head.kind == "function" and not is_function
+        if is_formula and len({*map(tuple, (sorted(it.split("×")) for it in sizes))}) == 1:  # it has its `kᵀ`
+            return several, "", False
+        return several, arriving if is_reshaped else "", is_reshaped
 
     def _in_order(self, edge: Edge, values: Collection[int]) -> tuple[int, ...]:
         """Values in the order of the names on their line: of the arguments of its head, or of what its tail gives."""

@@ -170,7 +170,10 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
         way = 1 if end > y else -1
         half, sheets = (y + end) / 2, way * tuning.STACK / 2  # a repeated layer has sheets below it
         middles = [half, half + sheets] if abs(end - y) < 4 * high else [y + way * high, half]
-        for middle in (*middles, y + way * (high / 2 + tuning.WORD_FROM_LINE)):  # above what crosses a short one
+        # above what crosses a short one; or between its reader and the border of a box that it leaves
+        middles += [y + way * (high / 2 + tuning.WORD_FROM_LINE)]
+        middles += [end - way * (high / 2 + tuning.WORD_FROM_BORDER)] if points is whole and end == whole[-1][1] else []
+        for middle in middles:
             top, bottom = middle - high / 2, middle + high / 2
             yield Rect(x + tuning.WORD_FROM_LINE, top, x + tuning.WORD_FROM_LINE + wide, bottom)
             yield Rect(x - tuning.WORD_FROM_LINE - wide, top, x - tuning.WORD_FROM_LINE, bottom)

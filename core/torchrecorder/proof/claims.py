@@ -27,6 +27,7 @@ _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _LESS = re.compile(r"\b(with|without) .*")
 """What some of the layers of a run have and others have not."""
 _THOUSANDS = "kMBT"
+_RECORDED = re.compile(r"([\d×]+)(?: · [^,·]+)* at N = (\d+)")
 _SIZE = r"(?:\d+|\d*N(?:/\d+)?|…)"
 _SHAPE = re.compile(rf"{_SIZE}(?:×{_SIZE})*(?:(?:, | → ){_SIZE}(?:×{_SIZE})*)*(?= · |$)")
 _BETWEEN = re.compile(r"(, | → )")
@@ -39,6 +40,7 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
         yield from _numbers(view.graph, box, words := said.get(f"{letter}b{box.id}", ""))
         yield from _unlike(coverage, box, words) if words and box.repeat > 1 and box.repetition != "loop" else ()
     for node in view.nodes:
+        yield from _recorded(view.graph, node, said.get(f"{letter}{node.id}", ""))
         if node.kind == "call" or node.repeat > 1:
             words = said.get(f"{letter}{node.id}", "")
             yield from _numbers(view.graph, node, words)
@@ -57,6 +59,16 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
         )
         for text in formulas.faults(view.graph, functions[figure.key], name, line):
             yield f"“{text}” at {figure.key} is not what is computed there"
+
+
+def _recorded(graph: Graph, node: Node, words: str) -> Iterator[str]:
+    """Sentences on sizes of one run that are not those of a tensor in it, or of another batch."""
+    shapes = {"×".join(map(str, graph.values[value].shape)) for value in node.values}
+    ends = [(graph.values[value].shape, symbolic(graph, value)) for value in graph.inputs.values()]
+    batch = {n for shape, meta in ends if meta for n, symbol in zip(shape, meta.shape, strict=True) if symbol == "N"}
+    for shape, n in _RECORDED.findall(words):
+        if shape not in shapes or {int(n)} != batch:
+            yield f"“{shape} at N = {n}” is not the size of {node.name} in the recording"
 
 
 def _arguments(view: View, letter: str, layout: Layout) -> Iterator[str]:

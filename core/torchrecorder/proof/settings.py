@@ -152,6 +152,10 @@ class SettingsProof:
         said = re.search(r"(?<!with )\b(\d+) heads?\b|\bheads (\d[\d, …]*)", words)
         if said is None:
             return
+        shared, ops = re.search(r"(\d+) key/value heads?\b", words), [*ops]
+        rows = (row for row in map(self.graph.ops.__getitem__, ops) if shared and row.name.startswith("scaled_dot"))
+        if shared and (n := {self.graph.values[row.inputs[1]].shape[-3] for row in rows}) != {int(shared[1])}:
+            yield Fault("sameness", f"“{shared[0]}”, and it is {n}", (*coverage.around(node), *node.calls))
         odd = self.facts.ops_of(call for calls in self.sameness.odd.values() for call in calls)
         true, others = (
             {self._heads(by) for row in map(self.graph.ops.__getitem__, some) if (by := self._attending(row))}

@@ -29,7 +29,9 @@ _ENGLISH = frozenset(
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
 _TOKEN = re.compile(r"(?<!\d[a-z]–)([^\W\d]\w*(?:\.\w+)*)(…?)(\(|=(?!=)| \d+→)?")
-_NO_WORDS = re.compile(r"'[^']*'|[ᵀ²³¹⁻]|\b\d+(?:st|nd|rd|th)\b|\bunlike [A-Z](?: and [A-Z])*(?!\w)")
+_NO_WORDS = re.compile(
+    r"'[^']*'|[ᵀ²³¹⁻]|\b\d+(?:st|nd|rd|th)\b|\bunlike [A-Z](?: and [A-Z])*(?!\w)|\d key/value heads?\b"
+)
 """What is written in quotes, signs that stand at names, places in a row, and insets, of which another room judges."""
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")

@@ -17,7 +17,7 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Box, Edge, Node, Span, View, boxes_around
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import EXCHANGES, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
+from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.pieces import edges_with_parts
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
@@ -471,7 +471,7 @@ def heads(graph: Graph, op: Op) -> int:
     moved, is_exchanged = {*op.outputs}, False
     for after in graph.ops[op.id + 1 :]:
         if not moved.isdisjoint(after.inputs):
-            if after.name not in SHAPING:
+            if after.name not in SHAPING and not (after.name in JOINS and len(after.inputs) == 1):  # of one chunk
                 break
             is_exchanged |= after.name in EXCHANGES
             moved.update(after.outputs)

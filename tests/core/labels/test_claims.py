@@ -268,6 +268,53 @@ def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -
     assert [*Prover(view.graph, lies).faults(view)]
 
 
+def test_heads_of_an_attention_over_one_chunk_are_said() -> None:
+    class Chunked(nn.Module):
+        """As attention over the patches of images of several sizes, of which it gets one."""
+
+        def forward(self, x: torch.Tensor) -> Any:
+            chunks = x.unflatten(-1, (4, 6)).transpose(1, 2).split([5], dim=2)
+            made = [nn.functional.scaled_dot_product_attention(it, it, it).transpose(1, 2) for it in chunks]
+            return x + torch.cat(made, dim=1).flatten(2)
+
+    view = ProvedViews(Views(record(Chunked(), torch.rand(2, 5, 24))), words).view()
+    assert of_attention(view) == {"attention · scaled dot-product · 4 heads"}
+    assert not view.weakened
+
+
+class Grouped(nn.Module):
+    """Self-attention in which two heads of queries share one of keys and values."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.q, self.k, self.n = nn.Linear(24, 24), nn.Linear(24, 24 * n // 4), n
+
+    def forward(self, x: torch.Tensor) -> Any:
+        q, k = (layer(x).unflatten(-1, (-1, 6)).transpose(1, 2) for layer in (self.q, self.k))
+        made = nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+        return x + made.transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [
+        ((2,), "4 heads · 2 key/value heads"),
+        ((1, 1), "4 heads · 1 key/value head"),
+        ((4,), "4 heads"),  # as many as of queries
+        ((1, 2), "4 heads"),  # they are others in the second layer
+    ],
+)
+def test_heads_of_keys_are_said_if_they_are_fewer(heads: tuple[int, ...], said: str) -> None:
+    view = ProvedViews(Views(record(nn.Sequential(*map(Grouped, heads)), torch.rand(2, 5, 24))), words).view()
+    assert of_attention(view) == {f"attention · scaled dot-product · {said}"}
+    assert not view.weakened
+
+    def lies(shown: View) -> Any:
+        return lambda node: re.sub(r"4 heads.*", "4 heads · 3 key/value heads", words(shown)(node))
+
+    assert [*Prover(view.graph, lies).faults(view)]
+
+
 def test_channels_of_several_sizes_are_said_by_a_factor_or_their_ends() -> None:
     more = ("8, 32", "8, 48", "24, 120", "24, 168", "40, 240", "80, 320")
     sizes = Span(SIZES, (*more, "88, 360", "96, 400"))

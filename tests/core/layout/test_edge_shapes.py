@@ -72,6 +72,31 @@ def test_a_line_says_what_arrives_behind_views_that_are_not_drawn() -> None:
     assert shapes(Frames(), torch.ones(2, 3, 4, 8, 8)) == ["3N×4×8×8", "3N×4×8×8 → N×4×3×8×8"]
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (lambda x: x.view(-1, 2, 2, 8).permute(0, 3, 1, 2), ["N×4×8 → N×8×2×2"]),  # patches to an image
+        (lambda x: x.transpose(1, 2), ["N×4×8 → N×8×4"]),
+        (lambda x: x.flatten(1), ["N×4×8 → N×32"]),
+        (lambda x: x.unsqueeze(1), []),
+        (lambda x: x, []),
+        (lambda x: x[x > 0].view(-1, 1), []),  # nobody knows whether the batch is in it
+    ],
+)
+def test_a_line_into_an_output_says_what_that_is_rearranged_from(
+    last: Callable[[Tensor], Tensor], said: list[str]
+) -> None:
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.enter = nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return last(self.enter(x))
+
+    assert shapes(Last(), torch.ones(2, 4, 8)) == said
+
+
 def test_a_line_of_several_tensors_says_the_sizes_of_all() -> None:
     class Two(nn.Module):
         def __init__(self) -> None:
@@ -107,6 +132,7 @@ def test_a_line_of_several_tensors_says_the_sizes_of_all() -> None:
         (gate, 4, ["N×5×8", "N×5×4"]),  # the Linear gives eight, of which each half goes its way
         (lambda x: x.flatten(1).sin(), 40, ["N×40"]),  # a flattened tensor as its reader has it
         (lambda x: x.repeat(1, 3, 1).sin(), 8, ["N×5×8", "N×15×8"]),
+        (lambda x: x.transpose(1, 2), 5, ["N×5×8 → N×8×5"]),  # of as many sizes, in another order
     ],
 )
 def test_a_line_says_what_its_tail_gives(middle: Callable[[Tensor], Tensor], width: int, said: list[str]) -> None:

@@ -90,3 +90,16 @@ def test_a_part_that_has_no_room_is_found() -> None:
     assert [*unsaid(done)] == ["the line from 0 to 2 has no room for “mask”"]
     far = replace(done, words=[Word(1000.0, 1000.0, 9.0, "mask")])
     assert [*unsaid(far)] == [*unsaid(done)]
+
+
+def test_a_size_at_a_short_line_out_of_a_box_stands_between_its_border_and_the_reader() -> None:
+    box = Figure(NONE, Rect(20.0, 20.0, 180.0, 58.5), False, ())
+    nodes = [Figure(NONE, Rect(60.0, *rows), False, ()) for rows in ((30.0, 140.0, 50.0), (70.0, 140.0, 90.0))]
+    line = Line(NONE, [(100.0, 50.0), (100.0, 64.0)], (100.0, 70.0), "8×16", ends=("0", "2"))
+    layout = Layout(200.0, 200.0, [box], nodes, [line], [])
+    (word,) = finished(layout, uid="p1", title="", desc="").words
+    assert 58.5 < word.y - 6.5 < word.y < 70.0
+    closer = [nodes[0], nodes[1]._replace(rect=Rect(60.0, 65.0, 140.0, 90.0))]
+    short = line._replace(curve=[(100.0, 50.0), (100.0, 59.0)], tip=(100.0, 65.0))
+    layout = Layout(200.0, 200.0, [box], closer, [short], [])
+    assert finished(layout, uid="p1", title="", desc="").words == []  # no room below the border

@@ -298,11 +298,12 @@ def test_sizes_on_a_line_are_those_of_what_it_carries(word: str, is_true: bool, 
     assert [fault.partition("” ")[0] for fault in faults(view, said)] == ([] if is_true else [f"“{word}"])
 
 
-def test_sizes_on_a_line_are_also_those_behind_a_change_of_axes() -> None:
+@pytest.mark.parametrize("has_reader", [True, False])
+def test_sizes_on_a_line_are_also_those_behind_a_change_of_axes(has_reader: bool) -> None:
     net = Net("Heads")
     x = net.layer("enter", "Linear", net.input("x", 1, 6), shape=(1, 8), params=8)
     heads = net.op("view", x, shape=(1, 2, 4))
-    view = view_of(net.graph(net.layer("leave", "Conv1d", heads, shape=(1, 2, 4), params=8)))
+    view = view_of(net.graph(net.layer("leave", "Conv1d", heads, shape=(1, 2, 4), params=8) if has_reader else heads))
     layout = paper(view)
     (at,) = [
         i

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.core.graph.building import Net
 from tests.core.labels.test_operands import LENGTHS, TOKENS, Pair, length_mask
 from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
@@ -516,3 +517,18 @@ def test_a_layer_of_another_container_is_named_where_it_is_drawn_in_a_node() -> 
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, ", norm", ""))
     assert "does not name norm" in wrong
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_an_output_of_which_the_batch_is_not_known_has_its_recorded_size(kind: Any) -> None:
+    net = Net("Chosen")
+    x = net.input("x", 2, 5)
+    chosen = net.op("masked_select", x, shape=(10,))  # the batch ends here
+    layout = kind(view := make_view(replace(net.graph(chosen), batch={x: (0,)}), DrawingOptions()))
+    assert [Labels(view).node(node).line for node in view.nodes if node.kind in ("input", "output")] == [
+        "N×5",
+        "10 at N = 2",
+    ]
+    assert faults(view, layout) == ()
+    for false in ("12 at N = 2", "10 at N = 5"):
+        assert f"“{false}” is not the size of" in " ".join(faults(view, written(layout, "10 at N = 2", false)))
