@@ -599,7 +599,7 @@ class Timed(nn.Module):
         super().__init__()
         self.one, self.other = nn.Linear(16, 4), nn.Linear(4, 4)
 
-    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+    def forward(self, x: Tensor, t: Tensor) -> Any:
         return (self.one(steps(t)) * self.other(x)).cumsum(-1)
 
 
@@ -630,7 +630,7 @@ class Guess(nn.Module):
         super().__init__()
         self.ahead, self.guess = ahead, nn.Linear(8, 8)
 
-    def forward(self, seen: Tensor, known: Tensor) -> Tensor:
+    def forward(self, seen: Tensor, known: Tensor) -> Any:
         guessed = self.guess(known[:, : -self.ahead])
         return (guessed * seen[:, self.ahead :]).softmax(-1).cumsum(1).mean()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -20,7 +22,7 @@ class Branches(nn.Module):
         self.branches = nn.ModuleList([nn.Conv2d(512, 512, size, padding=size // 2, groups=256) for size in sizes])
         self.joined = nn.Conv2d(len(sizes) * 512, 512, 3, stride=2, groups=256)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return self.joined(torch.cat([branch(x) for branch in self.branches], 1))
 
 
