@@ -97,12 +97,16 @@ def in_numbers(graph: Graph, ops: Collection[int], limit: int) -> str:
 
 
 def bare_arguments(text: str, name: str) -> str:
-    """What a formula gives to an op that stands before it, `amax(x), mean(x)` behind `cat`; else the formula."""
+    """What a formula gives to an op that stands before it, `amax(x), mean(x)` behind `cat`; else the formula.
+
+    A single thing that it gives would be taken for the whole formula.
+    """
     first, _, behind = text.partition(" · ")
     inner, depths = first.removeprefix(f"{name}(").removesuffix(")"), [0]
     for sign in inner:
         depths.append(depths[-1] + (sign == "(") - (sign == ")"))
-    is_call = len(inner) == len(first) - len(name) - 2 and min(depths) == 0
+    is_list = any(sign == "," and not depth for sign, depth in zip(inner, depths, strict=False))
+    is_call = is_list and len(inner) == len(first) - len(name) - 2 and min(depths) == 0
     return " · ".join(filter(None, (inner, behind))) if is_call else text
 
 

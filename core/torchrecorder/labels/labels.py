@@ -240,6 +240,8 @@ class Labels:
             parts = [*run[:1], held, *own, *run[1:], *facts]
             if facts[-1].endswith(" in all") and len(" · ".join(filter(None, parts))) > _LONG:
                 facts, parts = facts[:-1], parts[:-1]  # it tells least
+            if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
+                parts = [*run, *own, *facts]
         is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE

@@ -97,15 +97,18 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         is_on_border = bool(in_the_way.meeting(rect))
         return bool(others[0]), bool(others[1]) + is_on_border, is_on_border, len(through)
 
+    for line in (line for line in layout.lines if line.word and line.at is not None):
+        rect = Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)
+        if has_room(rect) and not curves.through(rect):
+            put(line.word, rect, 0.09)
     for line in (line for line in layout.lines if line.part):
         ways = [*_beside_reader(line)] if is_paper else [(it, _FROM) for it in _places(line, line.part, _LATE)]
         if places := [way for way in ways if has_room(way[0], solid)]:
             put(line.part, min(places, key=lambda way: price(way[0], line, way[1]))[0], _BELOW)
-    for line in sorted((it for it in layout.lines if it.word), key=lambda it: (it.at is None, it.ends[0] in known)):
+    for line in sorted((it for it in layout.lines if it.word and it.at is None), key=lambda it: it.ends[0] in known):
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
-        rects = rects if line.at is None else iter([Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)])
         free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
-        own = [rect for rect in free if line.at or not price(rect, line)[1]]
+        own = [rect for rect in free if not price(rect, line)[1]]
         if is_paper and free and not own and "×" not in line.word:
             named = line._replace(part=line.word)
             own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]

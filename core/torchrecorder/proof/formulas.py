@@ -174,19 +174,15 @@ def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> b
     """Whether some ops compute a formula in the end; also one that cannot be read, of which others judge."""
     read, made = {value for op in ops for value in op.inputs}, [value for op in ops for value in op.outputs]
     ends, proof = [value for value in made if value not in read] or made, _FormulaProof(graph, {op.id for op in ops})
-    terms = _terms(text, name)
-    return not terms or any(proof.is_so(term, end) for term in terms for end in ends)
+    term = _term(text) or _term(f"{name}({text})")  # what is given to the op that stands before it, `cat · a, b`
+    return term is None or any(proof.is_so(term, end) for end in ends)
 
 
-def _terms(text: str, name: str) -> list[Term]:
-    """A formula, and what it is behind the name of the op that it is given to, `cat · a, b`."""
-    terms = list[Term]()
-    for written in (text, f"{name}({text})"):
-        try:
-            terms.append(_FormulaReader(written).whole())
-        except ValueError:
-            continue
-    return terms
+def _term(text: str) -> Term | None:
+    try:
+        return _FormulaReader(text).whole()
+    except ValueError:
+        return None
 
 
 class _FormulaProof:

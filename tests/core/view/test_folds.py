@@ -139,7 +139,7 @@ def test_a_patch_is_called_by_the_variable_that_gets_it() -> None:
     pairs = "sum(sum(two, 1)² − sum(two², 1), 1) × 0.5"
     said = words(proved(recorded("fields")))
     assert f"pairs | {pairs}" in said or f"add | one + {pairs}" in said
-    assert words(proved(recorded("neighbours"))).count("mixed | weight × v_0 / (sum(weight, 0) + 1e−06) · 8 ops") == 1
+    assert words(proved(recorded("neighbours"))).count("mixed | weight × v_0 / (sum(weight, 0) + 1e−6) · 8 ops") == 1
 
 
 class Margin(nn.Module):
@@ -168,7 +168,7 @@ def shifted(x: torch.Tensor) -> torch.Tensor:
 def test_lines_of_the_code_are_drawn_of_what_weighs_if_there_is_room() -> None:
     view = proved(record(Margin(), torch.ones(2, 8)))
     said = words(view)
-    assert "sine | sqrt(1 − clamp(cosine, −1, 1)²)" in said
+    assert "sine | √(1 − clamp(cosine, −1, 1)²)" in said
     assert "turned | cosine × 0.9 − sine × 0.4" in said
     assert not any("operations" in text or "shifted()" in text for text in said)
     assert "write [:, :1]" in said

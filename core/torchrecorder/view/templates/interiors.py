@@ -190,6 +190,8 @@ class Interiors:
             return "box" if nodes else "node"
         if not nodes:
             return "node"
+        if self._is_wrapper(call):
+            return "open"
         if len(nodes) == 1:
             only = nodes[0]
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
@@ -203,6 +205,13 @@ class Interiors:
         if is_chain or not self._is_spine(call, nodes):
             return "open" if is_chain and is_open_list else "node"
         return "box" if self._is_part(call, nodes) else "open"
+
+    def _is_wrapper(self, call: int) -> bool:
+        """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
+        module = self.tree.module(call)
+        given = sum(self.graph.modules[path].params.total for path in self._given(call))
+        longest = max(len(self.tree.children[other]) for other in self.kinds.members[self.kinds.of[call]])
+        return module is not None and given > module.params.total and longest <= tuning.SHORT_LIST
 
     def _given(self, call: int) -> set[str]:
         """The modules that a call calls and that are not part of its own."""
