@@ -97,8 +97,8 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         is_on_border = bool(in_the_way.meeting(rect))
         return bool(others[0]), bool(others[1]) + is_on_border, is_on_border, len(through)
 
-    for line in (line for line in layout.lines if line.word and line.at is not None):
-        rect = Rect.centred(*line.at, width(line.word, tuning.SMALL), _HIGH)
+    for line, at in ((it, it.at) for it in layout.lines if it.word and it.at is not None):
+        rect = Rect.centred(*at, width(line.word, tuning.SMALL), _HIGH)
         if has_room(rect) and not curves.through(rect):
             put(line.word, rect, 0.09)
     for line in (line for line in layout.lines if line.part):

@@ -273,7 +273,7 @@ def test_heads_of_an_attention_over_one_chunk_are_said() -> None:
         """As attention over the patches of images of several sizes, of which it gets one."""
 
         def forward(self, x: torch.Tensor) -> Any:
-            chunks = x.view(*x.shape[:-1], 4, 6).transpose(1, 2).split([5], dim=2)
+            chunks = torch.split(x.view(*x.shape[:-1], 4, 6).transpose(1, 2), [5], dim=2)
             made = [nn.functional.scaled_dot_product_attention(it, it, it).transpose(1, 2) for it in chunks]
             return x + torch.cat(made, dim=1).flatten(2)
 
