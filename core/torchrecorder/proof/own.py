@@ -62,9 +62,14 @@ def of_ways(sameness: Sameness) -> Iterator[Fault]:
 
 
 def _way(sameness: Sameness, call: int) -> tuple[str, str]:
-    """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives."""
+    """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives.
+
+    The first weight is that of an op which nothing reaches but by the first thing that the call gets, or with that.
+    """
     values, row = sameness.graph.values, sameness.graph.calls[call]
     for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of([call])):
+        if not _comes_from(sameness, next(iter(row.inputs.values()), -1), op.id, min(sameness.facts.ops_of([call]))):
+            continue
         weights = [values[value].shape for value in op.inputs[1:2] if values[value].kind == "param"]
         of, sides = values[op.inputs[0]].shape if op.inputs else (), (row.inputs, row.outputs)
         got, made = ([shape for it in side.values() if len(shape := values[it].shape) == len(of)] for side in sides)
@@ -78,6 +83,18 @@ def _way(sameness: Sameness, call: int) -> tuple[str, str]:
                 return "+".join(str(it[axis]) for it in known), str(made[0][axis])
             return "", ""
     return "", ""
+
+
+def _comes_from(sameness: Sameness, value: int, op: int, first: int) -> bool:
+    """Whether an op, or one before it from a first one on, reads a value."""
+    pending = [op]
+    for at in pending:
+        read = sameness.graph.ops[at].inputs
+        if value in read:
+            return True
+        made = (sameness.graph.values[it].producer for it in read)
+        pending += [it for it in made if it is not None and it >= first and it not in pending]
+    return False
 
 
 def _values(sameness: Sameness, inside: Coverage, name: str, call: int, said: str) -> Iterator[str]:
