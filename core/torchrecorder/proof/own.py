@@ -6,7 +6,7 @@ Held against the layers of its calls at the places of those that have the list, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby, pairwise
 
 from torchrecorder.proof.coverage import Coverage
@@ -64,12 +64,20 @@ def of_ways(sameness: Sameness) -> Iterator[Fault]:
 def _way(sameness: Sameness, call: int) -> tuple[str, str]:
     """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives.
 
-    The first weight is that of an op which nothing reaches but by the first thing that the call gets, or with that.
+    The first weight is that of an op which the first thing that the call gets comes to; if that is none, and it gives
+    nothing of such a shape, the first of all.
     """
+    values, row, ops = sameness.graph.values, sameness.graph.calls[call], sameness.facts.ops_of([call])
+    first = next(iter(row.inputs.values()), None)
+    on_way = [op for op in ops if first is not None and _comes_from(sameness, first, op, min(ops))]
+    is_changed = first is None or all(values[it].shape != values[first].shape for it in row.outputs.values())
+    found = _way_by(sameness, call, on_way)
+    return _way_by(sameness, call, ops) if is_changed and "" in found else found
+
+
+def _way_by(sameness: Sameness, call: int, ops: Iterable[int]) -> tuple[str, str]:
     values, row = sameness.graph.values, sameness.graph.calls[call]
-    for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of([call])):
-        if not _comes_from(sameness, next(iter(row.inputs.values()), -1), op.id, min(sameness.facts.ops_of([call]))):
-            continue
+    for op in map(sameness.graph.ops.__getitem__, ops):
         weights = [values[value].shape for value in op.inputs[1:2] if values[value].kind == "param"]
         of, sides = values[op.inputs[0]].shape if op.inputs else (), (row.inputs, row.outputs)
         got, made = ([shape for it in side.values() if len(shape := values[it].shape) == len(of)] for side in sides)

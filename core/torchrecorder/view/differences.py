@@ -193,11 +193,17 @@ class _Differences:
     def _channels(self, call: int) -> tuple[str, str]:
         """The channels of what a block reads, `64` or `64+32` of two that are joined, and of what it gives.
 
-        They are along the axis of the first layer with a weight on the way of its first input; else empty texts. That
-        may read a part.
+        They are along the axis of the first layer with a weight on the way of its first input, or of any if there is no
+        such layer and it gives another shape; else empty texts. The layer may read a part.
         """
         row, values = self.graph.calls[call], self.graph.values
-        way = {*[*row.inputs.values()][:1]}
+        inputs = [*row.inputs.values()]
+        found, given = self._channels_on({*inputs[:1]}, call), [values[it].shape for it in row.outputs.values()]
+        is_kept = bool(inputs) and values[inputs[0]].shape in given
+        return found if all(found) or is_kept else self._channels_on({*inputs}, call)
+
+    def _channels_on(self, way: set[int], call: int) -> tuple[str, str]:
+        row, values = self.graph.calls[call], self.graph.values
         for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)):
             if way.isdisjoint(op.inputs):
                 continue
