@@ -6,7 +6,7 @@ Held against the layers of its calls at the places of those that have the list, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby, pairwise
 
 from torchrecorder.proof.coverage import Coverage
@@ -62,9 +62,22 @@ def of_ways(sameness: Sameness) -> Iterator[Fault]:
 
 
 def _way(sameness: Sameness, call: int) -> tuple[str, str]:
-    """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives."""
+    """The channels of what a call gets, `64+32` of several that its first weight reads as one, and of what it gives.
+
+    The first weight is that of an op which the first thing that the call gets comes to; if that is none, and it gives
+    nothing of such a shape, the first of all.
+    """
+    values, row, ops = sameness.graph.values, sameness.graph.calls[call], sameness.facts.ops_of([call])
+    first = next(iter(row.inputs.values()), None)
+    on_way = [op for op in ops if first is not None and _comes_from(sameness, first, op, min(ops))]
+    is_changed = first is None or all(values[it].shape != values[first].shape for it in row.outputs.values())
+    found = _way_by(sameness, call, on_way)
+    return _way_by(sameness, call, ops) if is_changed and "" in found else found
+
+
+def _way_by(sameness: Sameness, call: int, ops: Iterable[int]) -> tuple[str, str]:
     values, row = sameness.graph.values, sameness.graph.calls[call]
-    for op in map(sameness.graph.ops.__getitem__, sameness.facts.ops_of([call])):
+    for op in map(sameness.graph.ops.__getitem__, ops):
         weights = [values[value].shape for value in op.inputs[1:2] if values[value].kind == "param"]
         of, sides = values[op.inputs[0]].shape if op.inputs else (), (row.inputs, row.outputs)
         got, made = ([shape for it in side.values() if len(shape := values[it].shape) == len(of)] for side in sides)
@@ -78,6 +91,18 @@ def _way(sameness: Sameness, call: int) -> tuple[str, str]:
                 return "+".join(str(it[axis]) for it in known), str(made[0][axis])
             return "", ""
     return "", ""
+
+
+def _comes_from(sameness: Sameness, value: int, op: int, first: int) -> bool:
+    """Whether an op, or one before it from a first one on, reads a value."""
+    pending = [op]
+    for at in pending:
+        read = sameness.graph.ops[at].inputs
+        if value in read:
+            return True
+        made = (sameness.graph.values[it].producer for it in read)
+        pending += [it for it in made if it is not None and it >= first and it not in pending]
+    return False
 
 
 def _values(sameness: Sameness, inside: Coverage, name: str, call: int, said: str) -> Iterator[str]:

@@ -193,10 +193,23 @@ class _Differences:
     def _channels(self, call: int) -> tuple[str, str]:
         """The channels of what a block reads, `64` or `64+32` of two that are joined, and of what it gives.
 
-        They are along the axis of its first layer with a weight, which may read a part; else empty texts.
+        They are along the axis of the first layer with a weight on the way of its first input, or of any if there is no
+        such layer and it gives another shape; else empty texts. The layer may read a part.
         """
         row, values = self.graph.calls[call], self.graph.values
-        for op in (op for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)) if len(op.inputs) > 1):
+        inputs = [*row.inputs.values()]
+        found, given = self._channels_on({*inputs[:1]}, call), [values[it].shape for it in row.outputs.values()]
+        is_kept = bool(inputs) and values[inputs[0]].shape in given
+        return found if all(found) or is_kept else self._channels_on({*inputs}, call)
+
+    def _channels_on(self, way: set[int], call: int) -> tuple[str, str]:
+        row, values = self.graph.calls[call], self.graph.values
+        for op in map(self.graph.ops.__getitem__, self.tree.all_ops_of(call)):
+            if way.isdisjoint(op.inputs):
+                continue
+            way.update(op.outputs)
+            if len(op.inputs) < 2:
+                continue
             (of, weight), is_layer = (values[it] for it in op.inputs[:2]), re.match("linear|conv", op.name) is not None
             axis, rank = 1 if len(weight.shape) > 2 else -1, len(of.shape)
             sides = ([values[it].shape for it in side.values()] for side in (row.inputs, row.outputs))

@@ -161,6 +161,9 @@ def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]
     graph = tree.graph
     inside = {op for call in entry.calls for op in tree.all_ops_of(call)} | entry.ops
     read = dict.fromkeys(value for op in sorted(inside) for value in graph.ops[op].inputs)
+    heads = [call for call in entry.calls[:1] if tree.first_op[call] == min(inside)]
+    of_first = [value for call in heads for value in graph.calls[call].inputs.values() if value in read]
+    read = dict.fromkeys((*of_first, *read))  # what it is called with first is the main thing
     inputs: dict[str, int] = {}
     for value in read:
         row = graph.values[value]
@@ -188,4 +191,4 @@ def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
     around = tree.graph.around(op.call)
     path = next((call.module for call in around if call.parent == entry.parent), "")
     names = [part for part in path.split(".") if part and not part.isdigit()]
-    return names[-1] if names else tree.graph.variable(op) or plain(op.name)
+    return names[-1] if names else tree.graph.variable(op, row.index) or plain(op.name)

@@ -195,12 +195,8 @@ class NodeKinds:
                 sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
                 return OneLayer(kind, like, inner.extra_repr or sizes, made, plainly)
-        kind = self._of_ops(call.id) if is_leaf else "op"
-        if plainly and is_leaf:
-            return OneLayer(kind, plainly, module.extra_repr, made, plainly)
-        like, *names = _LIKE_SAID.get(kind, ("",))  # with more in it, as a LoRA has
-        is_like = bool(names) and all(f"{name}=" in module.extra_repr for name in names)
-        return OneLayer(kind, like, module.extra_repr, made) if is_like else None
+        is_plain = bool(plainly) and is_leaf
+        return OneLayer(self._of_ops(call.id), plainly, module.extra_repr, made, plainly) if is_plain else None
 
     def _plainly(self, call: Call, module: Module) -> str:
         """The class of torch in the name of one whose calls do as that does: `SiLU` in `SiLUActivation`.
@@ -220,11 +216,6 @@ class NodeKinds:
         return "" if module is None else module.extra_repr
 
 
-_LIKE_SAID: dict[Kind, tuple[str, ...]] = {
-    "conv": ("Conv2d", "kernel_size", "stride"),
-    "linear": ("Linear", "in_features", "out_features"),
-}
-"""A class of torch, and the settings that it names."""
 _LIKE = {
     "conv": "Conv2d",
     "embedding": "Embedding",

@@ -28,10 +28,19 @@ class MaskedConv2d(nn.Conv2d):
         return self._conv_forward(x, self.weight * self.get_buffer("mask"), self.bias)
 
 
+class Router(nn.Linear):
+    def __init__(self, width: int) -> None:
+        super().__init__(32, width)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        best, at = super().forward(x).topk(2, dim=-1)
+        return torch.zeros(*x.shape[:-1], self.out_features).scatter(-1, at, best).sigmoid()
+
+
 class LoRALinear(nn.Linear):
-    def __init__(self, before: int, after: int) -> None:
-        super().__init__(before, after)
-        self.down, self.up = nn.Parameter(torch.zeros(2, before)), nn.Parameter(torch.zeros(after, 2))
+    def __init__(self, width: int) -> None:
+        super().__init__(32, width)
+        self.down, self.up = nn.Parameter(torch.zeros(2, 32)), nn.Parameter(torch.zeros(width, 2))
 
     def forward(self, x: torch.Tensor) -> Any:
         return nn.functional.linear(x, self.weight, self.bias) + x @ self.down.T @ self.up.T
@@ -204,7 +213,6 @@ def pruned() -> Any:
     ("layer", "x", "words", "kind"),
     [
         (lambda: MaskedConv2d(3, 8, 7, padding=3), IMAGE, "MaskedConv2d 7×7 · 3→8", "conv"),
-        (lambda: LoRALinear(32, 16), WORDS, "LoRALinear 32→16", "linear"),
         (lambda: CausalConv1d(8, 4), WORDS, "CausalConv1d 3 · 8→8 · dilation 4", "conv"),
         (
             lambda: parametrizations.weight_norm(nn.Conv1d(8, 8, 7, dilation=2)),
@@ -297,8 +305,8 @@ def test_a_sum_says_the_class_of_its_activation(act: nn.Module, words: str) -> N
     assert words in {Labels(view).node(node).name for node in view.nodes}
 
 
-@pytest.mark.parametrize("layer", [Residual, Positions, Hyper])
-def test_more_than_one_layer_is_not_said_as_one(layer: type[CausalConv1d]) -> None:
+@pytest.mark.parametrize("layer", [Residual, Positions, Hyper, Router, LoRALinear])
+def test_more_than_one_layer_is_not_said_as_one(layer: type[nn.Module]) -> None:
     (words, _) = said(record(Alone(layer(8)), WORDS), depth=1)[0]
     assert words.startswith(f"layers.0 | {layer.__name__} · ")
     assert "params" in words

@@ -326,6 +326,36 @@ def test_channels_that_are_not_a_nodes_own_are_found(lie: str) -> None:
     assert {fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))} == {"settings"}
 
 
+class Modulated(nn.Module):
+    """A block whose first layer reads another thing than what the block changes."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.scale, self.conv = nn.Conv2d(4, before, 1), nn.Conv2d(before, after, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, style: torch.Tensor) -> Any:
+        return self.conv((x * self.scale(style)).sin().cumsum(-1)).cos()
+
+
+class Styled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.middle, self.leave = Modulated(12, 6), Modulated(6, 10), Modulated(10, 8)
+        self.act = nn.Tanh()
+
+    def forward(self, x: torch.Tensor, style: torch.Tensor) -> Any:
+        return self.leave(self.act(self.middle(self.act(self.enter(x, style)), style)).exp(), style)
+
+
+def test_channels_are_those_of_what_a_block_changes_and_not_of_what_it_reads_besides() -> None:
+    view = make_view(capture(Styled(), (torch.zeros(1, 12, 4, 4), torch.zeros(1, 4, 4, 4))))
+    nodes = [node for node in view.nodes if node.inset]
+    assert [node.own for node in nodes] == [(Span("", (way,)),) for way in ("12→6", "6→10", "10→8")]
+    assert not faults(view)
+    lying = [replace(node, own=(Span("", ("4→6",)),)) if node == nodes[0] else node for node in view.nodes]
+    assert {fault.kind for fault in faults(replace(view, nodes=tuple(lying)))} == {"settings"}
+
+
 class Ghost(nn.Module):
     """A block that only with a step has a layer that takes it."""
 

@@ -83,6 +83,21 @@ def test_an_entry_says_what_it_gets_and_gives() -> None:
     assert rows["ups.1"].outputs[""] in {value for op in graph.ops if op.call == 0 for value in op.inputs}
 
 
+def test_an_entry_gets_first_what_its_first_layer_is_called_with_first() -> None:
+    net = Net("Decoder", params=20_000)
+    lists(net, "ups", 2, 6000)
+    x, style = net.layer("stem", "Linear", net.input("x", 1, 8), params=64), net.input("style", 1, 8)
+    for i in range(2):
+        id_, before = len(net.calls), x
+        with net.call(f"ups.{i}.0", "Step", params=2000):
+            scale = net.layer(f"ups.{i}.0.scale", "Linear", style, params=1000)
+            x = net.op("mul", x, scale)
+        net.calls[id_] = replace(net.calls[id_], inputs={"x": before, "style": style}, outputs={"": x})
+        x = step(net, f"ups.{i}.1", x)
+    rows = {row.module: row for row in with_entries(net.graph(x)).calls}
+    assert [*rows["ups.1"].inputs] == ["x", "style"]
+
+
 def test_an_entry_calls_what_it_gives_by_the_layers_that_give_it() -> None:
     net = Net("Encoder", params=20_000)
     lists(net, "levels", 2, 6000, "torch.nn.modules.container.ModuleDict")
