@@ -23,7 +23,8 @@ _TOKEN = re.compile(
     rf"{_WORD}|//|.)"
 )
 _NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
-_COUNTED = re.compile(r"\d+ op(s(?![^·]*…))?")
+_COUNTED = re.compile(r"\d+ op")
+_LISTED = re.compile(r"\d+ ops\b[^·…]*(?=·|$)")
 _FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\(.|^−")
 _SIGNS = {
     "+": "add iadd radd",
@@ -172,11 +173,10 @@ def faults(graph: Graph, node: Node, name: str, line: str) -> Iterator[str]:
     """The formulas in the second line of a node that its ops do not compute in the end, and what counts hide."""
     own = [graph.ops[op] for part in (node, *node.parts) for op in part.own_ops]
     for text in line.split(" · "):
-        is_counted = _COUNTED.match(text)
-        if is_counted and is_counted[1] and any(_unsaid(own, f"{name} {line}")):
+        if _FORMULA.search(text) and not _COUNTED.match(text) and not is_computed(graph, own, text, name):
             yield text
-        if _FORMULA.search(text) and not is_counted and not is_computed(graph, own, text, name):
-            yield text
+    if (counted := _LISTED.search(f"{name} {line}")) and any(_unsaid(own, f"{name} {line}")):
+        yield counted[0].strip()
 
 
 def _unsaid(ops: Sequence[Op], words: str) -> Iterator[str]:

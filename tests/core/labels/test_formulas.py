@@ -454,7 +454,7 @@ def test_variables_of_several_outputs_are_told_apart() -> None:
     (wrong,) = faults(view, written(layout, "− mean", "− median"))
     assert "names median, which" in wrong
     (wrong,) = faults(view, written(layout, ": std_mean", ""))
-    assert "“6 ops” at" in wrong
+    assert "6 ops” at" in wrong
 
 
 def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
