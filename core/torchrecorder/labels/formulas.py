@@ -19,8 +19,6 @@ from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import (
     CREATING,
     EXCHANGES,
-    IDEAS,
-    INDEXING,
     JOINS,
     PIECES,
     SHAPED_LIKE,
@@ -56,8 +54,6 @@ _REPLACING = names("normal_ uniform_ exponential_ zero_")
 NAMELESS = "(·)"
 _POWERS = {"2": "²", "2.0": "²", "3": "³"}
 _AS_POWER = {"sqrt": "0.5", "rsqrt": "−0.5", "reciprocal": "−1", "square": "2"}
-_TELLING = (IDEAS | INDEXING) - SYMBOLS.keys() - {"getitem"}
-"""Ops that a formula hides in no variable without a word."""
 _CUTS = (48, 40, 32, 24, 16, 8, 0)
 """Characters of a text above which the variable that holds it is said instead."""
 _CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
@@ -65,6 +61,8 @@ _CODE = re.compile(r"setitem\(|(, \d+){3}|(?=.{45}).*\[\d")
 _NEVER = re.compile("(?!)")
 _ARITHMETIC = names("add sub mul div neg pow square getitem") | PIECES | SHAPING
 """What a reader takes for granted between the ops that tell something."""
+_TAKEN = _ARITHMETIC | CREATING | SHAPED_LIKE | COMPARED.keys() | names("sqrt rsqrt reciprocal abs clamp clip")
+"""Likewise behind a variable of a formula."""
 
 
 def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: bool = True) -> str:
@@ -134,16 +132,16 @@ def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int
 def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
     """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
 
-    Behind it are those ops that are the idea of it, and not in it: `strength @ value · 5 ops: silu`.
+    Behind it are those ops that tell something, and are not in it: `strength @ value · 5 ops: silu`.
     """
-    op, texts = known.graph.ops[last], [""]
-    ideas = dict.fromkeys(name for at in sorted(ops) if (name := plain(known.graph.ops[at].name)) in _TELLING)
+    op, found = known.graph.ops[last], [("", "")]
     for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
-        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare, most=most).of_value(op.outputs[0], op)
-        hidden = ", ".join(name for name in ideas if f"{name}(" not in text)
+        writer = _FormulaWriter(known, ops, limit, base, bare=bare, most=most)
+        text, _ = writer.of_value(op.outputs[0], op)
+        hidden = ", ".join(writer.hidden(text))
         whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
-        texts += [] if "…" in text or code.search(text) or len(whole) > limit else [whole]
-    return max(texts, key=len)
+        found += [] if "…" in text or code.search(text) or len(whole) > limit else [(text, whole)]
+    return max(found, key=lambda it: len(it[0]))[1]
 
 
 def _end(graph: Graph, ops: Collection[int]) -> int | None:
@@ -179,6 +177,12 @@ class _FormulaWriter:
         ends = made.difference(origin(self.graph, value) for op in rows for value in op.inputs)
         ends_of = {self.graph.variable(op) for op in rows if not ends.isdisjoint(op.outputs)}
         return ends_of | {self.names.of(value, op, self.base) for value, op in read}
+
+    def hidden(self, text: str) -> dict[str, None]:
+        """The names of the ops that tell something, and are not in a text."""
+        rows = [self.graph.ops[op] for op in sorted(self.ops)]
+        rows = [op for op in rows if op.kind != "pass" and plain(op.name) not in _TAKEN]
+        return dict.fromkeys(plain(op.name) for op in rows if self.of_op(op)[0].removeprefix("1") not in text)
 
     def of_op(self, op: Op) -> tuple[str, float]:
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):

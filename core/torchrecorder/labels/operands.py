@@ -30,6 +30,8 @@ _OTHERS |= INDEXING - {"gather"}
 _NEGATED = names("bitwise_not logical_not invert")
 _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros_like")
 """Ops whose names say what is in the tensor that they make of no data."""
+_ELEMENTWISE = names("add sub mul div")
+_TRANSPOSING = names("transpose t T mT swapaxes swapdims")
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -56,6 +58,8 @@ class Operands:
         if len(op.inputs) < 2 or op.name in SHAPED_LIKE or plain(op.name) in _OTHERS:
             return {}
         edges = self._edges.get(node.id, [])
+        if len(edges) == 1 and (transposed := self._transposed(op)):
+            return transposed
         carried = {*self._carried(op, edges)}  # a line of its own, and perhaps another one into the first turn
         away = [i for i in self._away(node, op, edges) if i not in carried]
         bringing = {edge.tail for edge in edges if not edge.back and self._is_given(edge)}
@@ -67,6 +71,17 @@ class Operands:
             known = {i: word or self._computed(op.inputs[i], node) for i, word in words.items()}
             words = {i: word for i, word in known.items() if word}
         return words if all(words.values()) and len(words) <= _MOST else {}
+
+    def _transposed(self, op: Op) -> dict[int, str]:
+        """By position the words for a side that is the other one with two axes exchanged."""
+        rows = [self.graph.values[value] for value in op.inputs]
+        makers = [None if row.producer is None else self.graph.ops[row.producer] for row in rows]
+        is_sum = plain(op.name) in _ELEMENTWISE and len(rows) == _MOST and rows[0].shape == rows[1].shape
+        sides = [
+            made is not None and made.name in _TRANSPOSING and made.inputs == (op.inputs[1 - i],)
+            for i, made in enumerate(makers)
+        ]
+        return {sides.index(True): "its transpose"} if is_sum and True in sides else {}
 
     def seen(self, op: Op) -> Sequence[int | str]:
         """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""

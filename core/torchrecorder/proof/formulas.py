@@ -24,6 +24,7 @@ _TOKEN = re.compile(
 )
 _NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
 _COUNTED = re.compile(r"\d+ op")
+_LISTED = re.compile(r"\d+ ops\b[^·…]*(?=·|$)")
 _FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\(.|^−")
 _SIGNS = {
     "+": "add iadd radd",
@@ -43,6 +44,12 @@ _LEVELS = (tuple(COMPARISONS.values()), ("+", "−"), ("×", "/", "@", "//", "%"
 """Signs from the weakest to the strongest."""
 _TURNS = frozenset("transpose permute t T mT H mH adjoint swapaxes swapdims".split())  # noqa: SIM905 - it reads as a sentence
 _ATTENTION = "scaled_dot_product_attention"
+_SAID_BY = {name: sign for sign, names in _NAMES_OF.items() for name in names} | {_ATTENTION: "attention("}
+_TAKEN = {*COMPARISONS, *_POWERS, *_ONE_SIDE.values(), *(name for sign in "+−×/" for name in _NAMES_OF[sign])}
+_TAKEN |= {*"pow rpow ipow getitem clamp clip arange zeros ones full empty linspace".split()}  # noqa: SIM905
+"""Arithmetic, which a variable hides without a word."""
+_ANEW = re.compile(r"_like$|^new_")
+"""Likewise what takes no numbers from what it reads."""
 
 
 class Term(NamedTuple):
@@ -163,11 +170,23 @@ def _folded(term: Term) -> Term:
 
 
 def faults(graph: Graph, node: Node, name: str, line: str) -> Iterator[str]:
-    """The formulas in the second line of a node that its ops do not compute in the end."""
+    """The formulas in the second line of a node that its ops do not compute in the end, and what counts hide."""
     own = [graph.ops[op] for part in (node, *node.parts) for op in part.own_ops]
     for text in line.split(" · "):
         if _FORMULA.search(text) and not _COUNTED.match(text) and not is_computed(graph, own, text, name):
             yield text
+    if (counted := _LISTED.search(f"{name} {line}")) and any(_unsaid(own, f"{name} {line}")):
+        yield counted[0].strip()
+
+
+def _unsaid(ops: Sequence[Op], words: str) -> Iterator[str]:
+    """The ops behind variables that tell something, and are neither in the formula nor in the list."""
+    known = {*re.findall(r"\w+", words)}
+    for op in ops:
+        name = _plain(op.name)
+        is_taken = op.kind == "pass" or name in _TAKEN or op.name in MOVES or _ANEW.search(name)
+        if not is_taken and name not in known and _SAID_BY.get(name, name) not in words:
+            yield name
 
 
 def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, permutations
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
@@ -40,6 +40,8 @@ _TURNS = frozenset(
     "permute transpose t T mT H mH adjoint swapaxes swapdims movedim moveaxis as_strided".split()  # noqa: SIM905
 )
 """Ops that put axes elsewhere."""
+_TRANSPOSED = frozenset(("transpose", "t", "T", "mT", "swapaxes", "swapdims"))
+"""Those that exchange two."""
 _INDEXED = re.compile(r"(?<=[\w)])\[([^\[\]]+)\]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
@@ -135,6 +137,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
         ends = {view.graph.values[[*way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
+        if (is_alone or "its transpose" in words) and is_alone == any(
+            _is_transposed(view.graph, op) for op in own if words != "@"
+        ):
+            yield f"“{words}” at {key} {'does not say' if is_alone else 'says'} that one side is the other, transposed"
         if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
             arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
             if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
@@ -147,6 +153,18 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         acting = (op for op in behind if not _joins_nothing(view.graph, op) and not changes_nothing(op, op.name))
         if is_alone and (own[1:] or any(op.id in ends for op in acting)):
             yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _is_transposed(graph: Graph, op: Op) -> bool:
+    """Whether one side of an op is the other one with two of its axes exchanged."""
+    if len({*op.inputs}) != 2 or len({tuple(graph.values[value].shape) for value in op.inputs}) > 1:
+        return False
+    for one, other in permutations(op.inputs):
+        made = graph.values[one].producer
+        row = None if made is None else graph.ops[made]
+        if row is not None and row.name in _TRANSPOSED and row.inputs[:1] == (other,):
+            return True
+    return False
 
 
 def _axes(words: str) -> Iterator[tuple[str, str]]:

@@ -448,11 +448,13 @@ def test_variables_of_several_outputs_are_told_apart() -> None:
     net = nn.Sequential(Frames(), nn.Flatten(0, 1), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 4))
     view = make_view(capture(net, (torch.ones(2, 64),)))
     said = [label.line for label in map(Labels(view).node, view.nodes) if label.name == "div"]
-    assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−8) · 6 ops"]
+    assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−8) · 6 ops: std_mean"]
     layout = paper(view)
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "− mean", "− median"))
     assert "names median, which" in wrong
+    (wrong,) = faults(view, written(layout, ": std_mean", ""))
+    assert "6 ops” at" in wrong
 
 
 def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
@@ -467,7 +469,7 @@ def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
     view = make_view(capture(Masking().eval(), (torch.ones(8, 8),)), DrawingOptions(depth=1))
     layout = paper(view)
     said = {label.name: label.line for label in map(Labels(view).node, view.nodes)}
-    assert said["restore"] == "Restore · tanh(log(|exp(unbounded)| + 1)ᵀ × sound) · 11 ops"
+    assert said["restore"] == "Restore · tanh(log(|exp(unbounded)| + 1)ᵀ × sound) · 11 ops: atanh"
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "11 ops", "12 ops"))
     assert "says another number of ops" in wrong

@@ -607,3 +607,31 @@ def test_a_normalisation_has_one_name_as_an_op_and_as_a_layer() -> None:
     assert sum("LayerNorm" in word for word in words) == 2
     assert not any("layer_norm" in word for word in words)
     assert faults(view, paper(view)) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "how"),
+    [
+        ("+ its transpose", lambda x: x + x.mT),
+        ("its transpose −", lambda x: x.transpose(1, 2) - x),
+        ("− its transpose", lambda x: x - x.transpose(1, 2)),
+    ],
+)
+def test_a_sign_of_a_tensor_and_its_transpose_says_so(said: str, how: Callable[[Tensor], Tensor]) -> None:
+    class Square(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.last(how(self.first(x)))
+
+    view = make_view(record(Square(), torch.ones(2, 8, 8)))
+    layout = paper(view)
+    assert said in [" ".join(word.text for word in figure.words) for figure in layout.nodes]
+    assert faults(view, layout) == ()
+    (wrong,) = faults(view, written(layout, said.replace("+", r"\+"), said.replace("its transpose", "").strip()))
+    assert "does not say that one side is the other" in wrong
+    view = make_view(record(Reader(lambda reader, x, _: x + reader.walls), TOKENS, LENGTHS))
+    (wrong,) = faults(view, written(paper(view), r"\+ walls", "+ its transpose"))
+    assert "says that one side is the other" in wrong
