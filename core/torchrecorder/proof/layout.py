@@ -19,7 +19,7 @@ from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.sameness import Sameness
 
 if TYPE_CHECKING:
-    from torchrecorder.layout.model import Figure, Layout, Line
+    from torchrecorder.layout.model import Figure, Layout, Line, Word
     from torchrecorder.view import Edge, Node, View
 
 _Point = tuple[float, float]
@@ -27,6 +27,8 @@ _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
+_ON = 2.0
+"""Points from its middle within which a line passes through a word."""
 
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
@@ -66,14 +68,26 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
 
 
 def unsaid(layout: Layout) -> Iterator[str]:
-    """Sentences on lines of a finished layout that have no word beside them for which part of its data each carries."""
+    """Sentences on lines of a finished layout without a word for which part of its data each carries, or what enters.
+
+    A word that lies on the line of another node, and not on its own, is not said of its own.
+    """
     rows = [*layout.words, *(word._replace(text=f"{a.text} {word.text}") for a, word in pairwise(layout.words))]
-    for line in (line for line in layout.lines if line.part):
-        ways = [*pairwise(_points(line))]
-        words = [word for word in rows if word.text == line.part]
-        near = (_nearest(a, b, (word.x, word.y))[0] <= len(word.text) * word.size for word in words for a, b in ways)
-        if not any(near):
-            yield "the line from {} to {} has no room for “{}”".format(*line.ends, line.part)
+    known = {figure.key for figure in layout.nodes}
+    for line in layout.lines:
+        enters = line.word if line.ends[0] not in known and "×" not in line.word else ""
+        for name in filter(None, dict.fromkeys((line.part, enters))):
+            words = [word for word in rows if word.text == name and _off(line, word) <= len(name) * word.size]
+            others = [other for other in layout.lines if other.ends[0] != line.ends[0]]
+            if not any(_off(line, it) < _ON or all(_off(other, it) >= _ON for other in others) for it in words):
+                yield "the line from {} to {} has no room for “{}”".format(*line.ends, name)
+
+
+def _off(line: Line, word: Word) -> float:
+    """How far a line is from the middle line of a word, which is taken to be half as wide per letter as high."""
+    half, y = 0.2 * len(word.text) * word.size, word.y - 0.3 * word.size
+    places = [(word.x + part / 4 * half, y) for part in range(-4, 5)]
+    return min(_nearest(a, b, place)[0] for a, b in pairwise(_points(line)) for place in places)
 
 
 def _nearest(a: _Point, b: _Point, point: _Point) -> tuple[float, float]:
