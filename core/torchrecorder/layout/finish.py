@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along, around, arrow, part
+from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along, around, arrow, part, passes
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word, title_rect
 from torchrecorder.layout.widths import width
 
@@ -122,7 +122,8 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         if not own and "×" not in line.word and line.ends[0] not in known:  # of what enters an inset
             named = named._replace(curve=[line.tip, *line.curve[::-1]] if line.tip else line.curve[::-1], tip=None)
             tried = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it, solid)]
-            own = sorted((it for it in tried if not price(it, line)[0]), key=lambda rect: price(rect, line))
+            tried = [it for it in tried if _is_along(line, it) or not price(it, line)[0]]
+            own = sorted(tried, key=lambda rect: price(rect, line))
         if own:
             put(line.word, own[0], 0.09)
     return words, gaps
@@ -131,6 +132,12 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
 def _is_own(line: Line, of: Line) -> bool:
     """Whether a line carries the same, so that a word at it may be that of the other one."""
     return line.ends[0] == of.ends[0] and (not of.part or line.part == of.part)
+
+
+def _is_along(line: Line, rect: Rect) -> bool:
+    """Whether a line runs by a word from its beginning to its end, so that one across it is not taken for its own."""
+    _, top, _, bottom = rect.grown(_FROM + 1.0)
+    return all(passes(_with_arrow(line), Rect(x - 1.0, top, x + 1.0, bottom)) for x in (rect.left, rect.right))
 
 
 def _with_arrow(line: Line) -> Curve:

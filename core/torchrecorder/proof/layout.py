@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
 _ON = 2.0
 """Points from its middle within which a line passes through a word."""
+_PLACES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+"""Places along a word, from its beginning to its end."""
 
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
 def unsaid(layout: Layout) -> Iterator[str]:
     """Sentences on lines of a finished layout without a word for which part of its data each carries, or what enters.
 
-    A word that lies on the line of another node, and not on its own, is not said of its own.
+    A word that lies on the line of another node is said of its own only if that one runs by all of it.
     """
     rows = [*layout.words, *(word._replace(text=f"{a.text} {word.text}") for a, word in pairwise(layout.words))]
     known = {figure.key for figure in layout.nodes}
@@ -79,15 +81,18 @@ def unsaid(layout: Layout) -> Iterator[str]:
         for name in filter(None, dict.fromkeys((line.part, enters))):
             words = [word for word in rows if word.text == name and _off(line, word) <= len(name) * word.size]
             others = [other for other in layout.lines if other.ends[0] != line.ends[0]]
-            if not any(_off(line, it) < _ON or all(_off(other, it) >= _ON for other in others) for it in words):
+            if not any(_is_along(line, it) or all(_off(other, it) >= _ON for other in others) for it in words):
                 yield "the line from {} to {} has no room for “{}”".format(*line.ends, name)
 
 
-def _off(line: Line, word: Word) -> float:
-    """How far a line is from the middle line of a word, which is taken to be half as wide per letter as high."""
+def _is_along(line: Line, word: Word) -> bool:
+    return all(_off(line, word, (end,)) <= word.size for end in (-1.0, 1.0))
+
+
+def _off(line: Line, word: Word, ends: Sequence[float] = _PLACES) -> float:
+    """How far a line is from places in a word, of which each letter is taken to be 0.4 of its size wide."""
     half, y = 0.2 * len(word.text) * word.size, word.y - 0.3 * word.size
-    places = [(word.x + part / 4 * half, y) for part in range(-4, 5)]
-    return min(_nearest(a, b, place)[0] for a, b in pairwise(_points(line)) for place in places)
+    return min(_nearest(a, b, (word.x + end * half, y))[0] for a, b in pairwise(_points(line)) for end in ends)
 
 
 def _nearest(a: _Point, b: _Point, point: _Point) -> tuple[float, float]:

@@ -103,6 +103,14 @@ def test_a_name_does_not_stand_on_the_line_of_another_node() -> None:
     assert [*unsaid(replace(over, lines=[own]))] == []
 
 
+def test_a_name_along_its_own_line_may_lie_on_a_line_across() -> None:
+    own = Line(NONE, [(20.0, 100.0), (70.0, 100.0)], (76.0, 100.0), "image_mask", ends=("0", "2"))
+    across = [Line(NONE, [(x, 40.0), (x, 160.0)], None, "", ends=("1", "3")) for x in (30.0, 50.0)]
+    done = finished(Layout(200.0, 200.0, [], [], [own, *across], []), uid="p1", title="", desc="")
+    assert [word.text for word in done.words] == ["image_mask"]
+    assert [*unsaid(done)] == []
+
+
 def test_the_name_with_the_fewest_places_gets_one_first() -> None:
     """A name with room at both sides took the only side of its neighbour."""
     wide = width("first", 9.0)
