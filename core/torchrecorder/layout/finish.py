@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.layout import tuning
-from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along, around, arrow, part
+from torchrecorder.layout.geometry import Curve, Curves, Rect, Rects, along, around, arrow, part, passes
 from torchrecorder.layout.model import PARTS, Layout, Line, Title, Word, title_rect
 from torchrecorder.layout.widths import width
 
@@ -105,17 +105,25 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
         ways = [*_beside_reader(line)] if is_paper else [(it, _FROM) for it in _places(line, line.part, _LATE)]
         if places := [way for way in ways if has_room(way[0], solid)]:
             put(line.part, min(places, key=lambda way: price(way[0], line, way[1]))[0], _BELOW)
-    for line in sorted((it for it in layout.lines if it.word and it.at is None), key=lambda it: it.ends[0] in known):
+    sizes = [it for it in layout.lines if it.word and it.at is None and it.word != it.part]  # said once is enough
+
+    def free(line: Line) -> list[Rect]:
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
-        free = [rect for rect in rects if has_room(rect) and not curves.through(rect)]
-        own = [rect for rect in free if not price(rect, line)[1]]
-        if is_paper and free and not own and "×" not in line.word:
-            named = line._replace(part=line.word)
+        return [rect for rect in rects if has_room(rect) and not curves.through(rect)]
+
+    def clean(line: Line) -> list[Rect]:
+        return [rect for rect in free(line) if not price(rect, line)[1]]
+
+    entries = sorted((it for it in sizes if it.ends[0] not in known), key=lambda it: len(clean(it)))
+    for line in (*entries, *(it for it in sizes if it.ends[0] in known)):
+        own, named = clean(line), line._replace(part=line.word)
+        if is_paper and not own and "×" not in line.word and free(line):
             own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]
         if not own and "×" not in line.word and line.ends[0] not in known:  # of what enters an inset
-            named = line._replace(curve=[line.tip, *line.curve[::-1]] if line.tip else line.curve[::-1], tip=None)
-            tried = [*_at_reader(named._replace(part=line.word)), *_in_line(named._replace(part=line.word))]
-            own = sorted((it for it in tried if has_room(it, solid)), key=lambda rect: price(rect, line))
+            named = named._replace(curve=[line.tip, *line.curve[::-1]] if line.tip else line.curve[::-1], tip=None)
+            tried = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it, solid)]
+            tried = [it for it in tried if _is_along(line, it) or not price(it, line)[0]]
+            own = sorted(tried, key=lambda rect: price(rect, line))
         if own:
             put(line.word, own[0], 0.09)
     return words, gaps
@@ -124,6 +132,12 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
 def _is_own(line: Line, of: Line) -> bool:
     """Whether a line carries the same, so that a word at it may be that of the other one."""
     return line.ends[0] == of.ends[0] and (not of.part or line.part == of.part)
+
+
+def _is_along(line: Line, rect: Rect) -> bool:
+    """Whether a line runs by a word from its beginning to its end, so that one across it is not taken for its own."""
+    _, top, _, bottom = rect.grown(_FROM + 1.0)
+    return all(passes(_with_arrow(line), Rect(x - 1.0, top, x + 1.0, bottom)) for x in (rect.left, rect.right))
 
 
 def _with_arrow(line: Line) -> Curve:

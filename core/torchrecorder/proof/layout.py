@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.sameness import Sameness
 
 if TYPE_CHECKING:
-    from torchrecorder.layout.model import Figure, Layout, Line
+    from torchrecorder.layout.model import Figure, Layout, Line, Word
     from torchrecorder.view import Edge, Node, View
 
 _Point = tuple[float, float]
@@ -27,6 +27,10 @@ _Edge = tuple[str, str]
 """The keys of its nodes."""
 _TOUCHES = 3.0
 """Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
+_ON = 2.0
+"""Points from its middle within which a line passes through a word."""
+_PLACES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+"""Places along a word, from its beginning to its end."""
 
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
@@ -66,14 +70,29 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
 
 
 def unsaid(layout: Layout) -> Iterator[str]:
-    """Sentences on lines of a finished layout that have no word beside them for which part of its data each carries."""
+    """Sentences on lines of a finished layout without a word for which part of its data each carries, or what enters.
+
+    A word that lies on the line of another node is said of its own only if that one runs by all of it.
+    """
     rows = [*layout.words, *(word._replace(text=f"{a.text} {word.text}") for a, word in pairwise(layout.words))]
-    for line in (line for line in layout.lines if line.part):
-        ways = [*pairwise(_points(line))]
-        words = [word for word in rows if word.text == line.part]
-        near = (_nearest(a, b, (word.x, word.y))[0] <= len(word.text) * word.size for word in words for a, b in ways)
-        if not any(near):
-            yield "the line from {} to {} has no room for “{}”".format(*line.ends, line.part)
+    known = {figure.key for figure in layout.nodes}
+    for line in layout.lines:
+        enters = line.word if line.ends[0] not in known and "×" not in line.word else ""
+        for name in filter(None, dict.fromkeys((line.part, enters))):
+            words = [word for word in rows if word.text == name and _off(line, word) <= len(name) * word.size]
+            others = [other for other in layout.lines if other.ends[0] != line.ends[0]]
+            if not any(_is_along(line, it) or all(_off(other, it) >= _ON for other in others) for it in words):
+                yield "the line from {} to {} has no room for “{}”".format(*line.ends, name)
+
+
+def _is_along(line: Line, word: Word) -> bool:
+    return all(_off(line, word, (end,)) <= word.size for end in (-1.0, 1.0))
+
+
+def _off(line: Line, word: Word, ends: Sequence[float] = _PLACES) -> float:
+    """How far a line is from places in a word, of which each letter is taken to be 0.4 of its size wide."""
+    half, y = 0.2 * len(word.text) * word.size, word.y - 0.3 * word.size
+    return min(_nearest(a, b, (word.x + end * half, y))[0] for a, b in pairwise(_points(line)) for end in ends)
 
 
 def _nearest(a: _Point, b: _Point, point: _Point) -> tuple[float, float]:

@@ -92,6 +92,42 @@ def test_a_part_that_has_no_room_is_found() -> None:
     assert [*unsaid(far)] == [*unsaid(done)]
 
 
+def test_a_name_does_not_stand_on_the_line_of_another_node() -> None:
+    own = Line(NONE, [(100.0, 50.0), (100.0, 62.0)], (100.0, 70.0), "mask", ends=("0", "2"))
+    others = [Line(NONE, [(x, 40.0), (x, 90.0)], None, "", ends=("1", "3")) for x in (94.0, 106.0)]
+    done = finished(Layout(200.0, 200.0, [], [], [own, *others], []), uid="p1", title="", desc="")
+    assert done.words == []
+    assert [*unsaid(done)] == ["the line from 0 to 2 has no room for “mask”"]
+    over = replace(done, words=[Word(94.0 - 4.0, 60.0, 9.0, "mask")])  # nearer to the line that it hides
+    assert [*unsaid(over)] == [*unsaid(done)]
+    assert [*unsaid(replace(over, lines=[own]))] == []
+
+
+def test_a_name_along_its_own_line_may_lie_on_a_line_across() -> None:
+    own = Line(NONE, [(20.0, 100.0), (70.0, 100.0)], (76.0, 100.0), "image_mask", ends=("0", "2"))
+    across = [Line(NONE, [(x, 40.0), (x, 160.0)], None, "", ends=("1", "3")) for x in (30.0, 50.0)]
+    done = finished(Layout(200.0, 200.0, [], [], [own, *across], []), uid="p1", title="", desc="")
+    assert [word.text for word in done.words] == ["image_mask"]
+    assert [*unsaid(done)] == []
+
+
+def test_the_name_with_the_fewest_places_gets_one_first() -> None:
+    """A name with room at both sides took the only side of its neighbour."""
+    wide = width("first", 9.0)
+    others = [down(114.0 + wide, "mask", ("1", "3"), 64.0), down(126.0 + wide, "", ("4", "5"), 64.0)]
+    layout = Layout(300.0, 200.0, [], [], [down(100.0, "first", bottom=64.0), *others], [])
+    done = finished(layout, uid="p1", title="", desc="")
+    assert {word.text for word in done.words} == {"first", "mask"}
+    assert [*unsaid(done)] == []
+
+
+def test_a_name_that_its_reader_has_for_it_too_stands_once() -> None:
+    layout = Layout(200.0, 200.0, [], [], [down(100.0, "x")._replace(part="x")], [])
+    done = finished(layout, uid="p1", title="", desc="")
+    assert [word.text for word in done.words] == ["x"]
+    assert [*unsaid(done)] == []
+
+
 def test_a_size_at_a_short_line_out_of_a_box_stands_between_its_border_and_the_reader() -> None:
     box = Figure(NONE, Rect(20.0, 20.0, 180.0, 58.5), False, ())
     nodes = [Figure(NONE, Rect(60.0, *rows), False, ()) for rows in ((30.0, 140.0, 50.0), (70.0, 140.0, 90.0))]
