@@ -24,6 +24,7 @@ from torchrecorder.view.op_families import (
     SHAPED_LIKE,
     SHAPING,
     WEIGHTED,
+    is_laid_out,
     names,
 )
 from torchrecorder.view.plan.visibility import ALL_OF_IT
@@ -264,6 +265,7 @@ class _FormulaWriter:
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         is_move |= op is not None and op.name == "getitem" and bool(ALL_OF_IT.fullmatch(op.attrs.get("1", "")))
+        is_move &= op is None or op.id not in self.ops or not is_laid_out(self.graph, op)
         if op is not None and op.id in self.ops and not is_move:
             text, binds = self.of_op(op)
             is_long = self._most is not None and (len(text) > self._most or "…" in text)

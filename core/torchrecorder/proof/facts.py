@@ -180,6 +180,8 @@ class GraphFacts:
         """
         if op.id in self._idle:
             return True
+        if is_longer(self.graph, op):
+            return False
         key = op.kind, op.name, op.kernels
         if key not in self._moves:
             self._moves[key] = self._moving(op)
@@ -326,6 +328,15 @@ def _from(base: str, path: str) -> str:
     here, there = base.split(".") if base else [], path.split(".")
     n = len([*takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False))])
     return ".".join(("^" * (len(here) - n), *there[n:]))
+
+
+def is_longer(graph: Graph, op: Op) -> bool:
+    """Whether an axis of several places is given more than once, so that what it meets has another size."""
+    if op.name not in ("repeat", "tile"):
+        return False
+    source, made = (graph.values[value].shape for value in (op.inputs[0], op.outputs[0]))
+    new = len(made) - len(source)
+    return any(size != 1 and made[new + axis] != size for axis, size in enumerate(source))
 
 
 def changes_nothing(op: Op, kernel: str) -> bool:

@@ -13,7 +13,7 @@ from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
-from torchrecorder.proof.facts import COMPARISONS, MOVES
+from torchrecorder.proof.facts import COMPARISONS, MOVES, is_longer
 from torchrecorder.proof.words import frames
 from torchrecorder.view import Node
 
@@ -235,6 +235,8 @@ class _FormulaProof:
             op = None if made is None else self.graph.ops[made]
             yield value, op
             if op is None or not op.inputs or not (op.kind == "pass" or op.name in MOVES or op.name == "getitem"):
+                return
+            if is_longer(self.graph, op):
                 return
             value = op.inputs[0]
 

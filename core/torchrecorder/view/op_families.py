@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchrecorder.graph.model import Graph, Op
+
 
 def names(text: str) -> frozenset[str]:
     """The names in a text, so that a family reads as a sentence."""
@@ -81,3 +83,10 @@ CREATING = names("arange zeros ones full empty linspace new_zeros")
 
 SHAPED_LIKE = names("zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor")
 """Ops that take the shape of their argument and nothing else."""
+
+
+def is_laid_out(graph: Graph, op: Op) -> bool:
+    """Whether an op gives the places of an axis several times, `a b a b`, and not one place as a sum would."""
+    ends = (graph.values[value].shape[::-1] for value in (*op.inputs[:1], *op.outputs[:1]))
+    is_longer = (size not in (1, more) for size, more in zip(*ends, strict=False))
+    return op.name in ("repeat", "tile") and any(is_longer)

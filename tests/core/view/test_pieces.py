@@ -624,3 +624,27 @@ def test_halves_are_shared_out_by_names() -> None:
         edges = tuple(replace(it, part=false) if it.part == "1st half shift, scale" else it for it in view.edges)
         assert edges != view.edges
         assert faults(replace(view, edges=edges)), false
+
+
+class Tiled(nn.Module):
+    """A map of half the size is laid out four times beside the whole one, or one place everywhere."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.conv, self.pool, self.times = nn.Conv2d(3, 3, 1), nn.AdaptiveAvgPool2d(size), 8 // size
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x)
+        small = self.pool(x).tile(1, 1, self.times, self.times)
+        return torch.cat([x, small], 1)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_what_is_laid_out_several_times_is_drawn(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line from a map to a sum with one of four times the size had no word of it."""
+    graph = run.capture(Tiled(size), (torch.zeros(2, 3, 8, 8),), {})
+    view = make_view(graph, DrawingOptions())
+    assert ("tile" in {name(view, node) for node in view.nodes}) == (size == 4)
+    assert faults(view) == ()
+    monkeypatch.setattr("torchrecorder.view.plan.visibility.is_laid_out", lambda graph, op: False)
+    assert bool(faults(make_view(graph, DrawingOptions()))) == (size == 4)

@@ -19,7 +19,7 @@ from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view.facts import Facts, cuts_across, regroups, sizes
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
-from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING
+from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING, is_laid_out
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import Places, call_tree
 
@@ -355,6 +355,8 @@ def handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     is_part = is_taken if op.name == "getitem" else op.name in PIECES or _changes_nothing(op)
     if is_part and not is_all:
         return op.inputs[0]
+    if is_laid_out(graph, op) and not is_all:
+        return None
     if op.name in SHAPING or (op.name == "getitem" and ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
         return op.inputs[0]
     if op.name not in ("cat", "concat") or len(op.outputs) != 1:
