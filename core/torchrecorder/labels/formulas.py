@@ -72,14 +72,14 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     `is_again` says whether they stand for those of other turns, too.
     """
     graph, ops = known.graph, node.ops
-    last = _end(graph, ops) if node.op is None else node.op
+    last = _end(known, ops) if node.op is None else node.op
     written = "" if last is None else formula(known, ops, last, limit, base)
     is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
     if last is not None and not is_whole:
         written = _by_variables(known, ops, last, limit, base, _CODE if node.op is None else _NEVER)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
-    twins = ((op, places.get((op.source, op.offset), op)) for op in graph.ops)
+    twins = ((op, twin) for place, twin in places.items() for op in known.at_place[place])
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
     own = {graph.ops[op].name for op in ops}
     if is_turn or any(span.name in own for span in node.spans) or "…" in written:
@@ -145,17 +145,24 @@ def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, bas
     return max(found, key=lambda it: len(it[0]))[1]
 
 
-def _end(graph: Graph, ops: Collection[int]) -> int | None:
+def _end(known: Names, ops: Collection[int]) -> int | None:
     """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
-    read, ops = set[int]().union(*graph.outputs.values()), {*ops}
-    for op in reversed(graph.ops):
-        is_move = op.name in SHAPING or op.kind == "pass"  # what moves one of them may do so for the next
-        if op.id not in ops and not (is_move and read.isdisjoint(op.outputs)):
-            read.update(op.inputs)
+    graph, ops = known.graph, {*ops}
     rows = [graph.ops[op] for op in sorted(ops)]
-    ends = [(op, value) for op in rows for value in op.outputs if value in read]
+    ends = [(op, value) for op in rows for value in op.outputs if _is_read(known, value, ops)]
     is_moved = all(op.name in SHAPING | PIECES or op.kind == "pass" for op in rows)
     return ends[0][0].id if len(ends) == 1 and ends[0][0].outputs[0] == ends[0][1] and not is_moved else None
+
+
+def _is_read(known: Names, value: int, inside: Collection[int]) -> bool:
+    """Whether a tensor is given by the model, or read by an op that is not inside, perhaps once others moved it."""
+    values = [value]
+    for moved in values:
+        readers = [op for op in known.readers.get(moved, ()) if op.id not in inside]
+        if moved in known.given or not all(op.name in SHAPING or op.kind == "pass" for op in readers):
+            return True
+        values += (output for op in readers for output in op.outputs)
+    return False
 
 
 class _FormulaWriter:
@@ -296,7 +303,7 @@ class _FormulaWriter:
             return f"{kind}({text})", _TIGHT
         shapes = (self.graph.values[at].shape for at in (op.inputs[0], value))
         n_read, n_taken = (prod(size for size in shape if isinstance(size, int)) for shape in shapes)
-        alike = (row.attrs for row in self.graph.ops if (row.source, row.offset) == (op.source, op.offset))
+        alike = (row.attrs for row in self.names.at_place[op.source, op.offset])
         if is_taken and n_taken < n_read and all(attrs == op.attrs for attrs in alike):  # in each turn and layer
             index = _CLASS.sub("…", op.attrs.get("1", "")).strip("()")
             return f"{self._held((text, binds), _TIGHT)}[{index}]", _TIGHT

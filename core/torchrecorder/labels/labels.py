@@ -76,6 +76,7 @@ class Labels:
         self.kinds = NodeKinds(view.graph)
         self.kind: Callable[[Node], Kind] = self.kinds.of
         self._lost = lost(view.graph)
+        self._known: dict[int, Label] = {}
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
@@ -117,6 +118,13 @@ class Labels:
 
     def node(self, node: Node, whole: Node | None = None) -> Label:
         """The lines of a node, or of the part of a whole one."""
+        if whole is not None or self.view.nodes[node.id] is not node:
+            return self._said(node, whole)
+        if node.id not in self._known:  # each try of a layout asks again
+            self._known[node.id] = self._said(node)
+        return self._known[node.id]
+
+    def _said(self, node: Node, whole: Node | None = None) -> Label:
         if node.kind == "call":
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:

@@ -61,7 +61,7 @@ class Operands:
         if len(edges) == 1 and (transposed := self._transposed(op)):
             return transposed
         carried = {*self._carried(op, edges)}  # a line of its own, and perhaps another one into the first turn
-        away = [i for i in self._away(node, op, edges) if i not in carried]
+        away = [i for i in self._away(op, self._lines(node, edges)) if i not in carried]
         bringing = {edge.tail for edge in edges if not edge.back and self._is_given(edge)}
         away = away[: max(len(op.inputs) - max(len(bringing), len(carried)), 0)]
         words = {i: clean(self.names.of(op.inputs[i], op, self.base(node)), _MAX_NAME) for i in away}
@@ -98,7 +98,7 @@ class Operands:
     def masked(self, node: Node, op: Op) -> list[str]:
         """`masked` of an attention that gets a mask which no line brings."""
         is_attention = op.name == "scaled_dot_product_attention" and len(op.inputs) > _MASK
-        is_away = is_attention and _MASK in self._away(node, op, self._edges.get(node.id, []))
+        is_away = is_attention and _MASK in self._away(op, self._lines(node, self._edges.get(node.id, [])))
         return ["masked"] if is_away else []
 
     def _computed(self, value: int, node: Node) -> str:
@@ -120,7 +120,8 @@ class Operands:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
         edges, words = self._edges.get(node.id, []), dict[str, None]()
         ops = [self.graph.ops[op] for op in node.ops if self.graph.ops[op].name not in SHAPED_LIKE]
-        away = [(op.inputs[i], op) for op in ops for i in self._away(node, op, edges)]
+        lines = self._lines(node, edges)
+        away = [(op.inputs[i], op) for op in ops for i in self._away(op, lines)]
         ways = {value: {at for at, _ in _way(self.graph, value)} for value, _ in away}
         read, givers = set[int]().union(*ways.values()), dict[int, str]()
         for call in self.graph.calls:  # `rotary_emb` tells more than the `position_embeddings` that it gave
@@ -176,12 +177,17 @@ class Operands:
         _, op = _way(self.graph, edge.value)[-1]
         return op is None or op.id not in self.view.left_out
 
-    def _away(self, node: Node, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
-        """Positions of the tensors that no node gives which has a line to this one."""
+    def _lines(self, node: Node, edges: Sequence[Edge]) -> tuple[set[int], set[int]]:
+        """The tensors that a node has or lines bring, and the nodes that those come from, with `~box` around them."""
         shown = {node.id, *(link for edge in edges for link in (edge.tail, *self.view.nodes[edge.tail].links))}
         given = {value for part in node.parts for value in part.values}
         given |= {value for tail in shown for value in self.view.nodes[tail].values}
         shown |= {~box.id for tail in [*shown] for box in boxes_around(self.view.boxes, self.view.nodes[tail].box)}
+        return given, shown
+
+    def _away(self, op: Op, lines: tuple[set[int], set[int]]) -> Iterator[int]:
+        """Positions of the tensors that no node gives which has a line to this one."""
+        given, shown = lines
         for i, value in enumerate(op.inputs):
             way = _way(self.graph, value) if 0 not in self.graph.values[value].shape else []
             while way and (last := way[-1][1]) and (before := handed_on(self.graph, last, False)) is not None:
@@ -193,9 +199,8 @@ class Operands:
     def _carried(self, op: Op, edges: Sequence[Edge]) -> Iterator[int]:
         """Positions of the tensors that an earlier turn of a loop gives."""
         carried = {edge.value for edge in edges if edge.back}
-        for other in self.graph.ops if carried else ():
-            if (other.source, other.offset) == (op.source, op.offset):
-                yield from (i for i, value in enumerate(other.inputs) if value in carried)
+        for other in self.names.at_place[op.source, op.offset] if carried else ():
+            yield from (i for i, value in enumerate(other.inputs) if value in carried)
 
     @cached_property
     def _drawn(self) -> set[int]:
@@ -236,6 +241,24 @@ class Names:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.given = set[int]().union(*graph.outputs.values())
+        """The tensors that the model gives."""
+
+    @cached_property
+    def readers(self) -> dict[int, list[Op]]:
+        """By tensor the ops that read it."""
+        readers: dict[int, list[Op]] = {}
+        for value, op in self.graph.edges():
+            readers.setdefault(value.id, []).append(op)
+        return readers
+
+    @cached_property
+    def at_place(self) -> dict[tuple[str | None, int | None], list[Op]]:
+        """By place in the code the ops that run there, in each turn and layer."""
+        at_place: dict[tuple[str | None, int | None], list[Op]] = {}
+        for op in self.graph.ops:
+            at_place.setdefault((op.source, op.offset), []).append(op)
+        return at_place
 
     def of(self, value: int, reader: Op, base: int = 0) -> str:
         """A name of a tensor for the reader of an op, which the source has there; empty if there is none.

@@ -310,11 +310,13 @@ class GraphFacts:
             rows = self.graph.calls
             # a function's name is in no path of a layer
             around = (row for row in self.graph.around(call) if row.kind != "function" or row.parent is None)
-            base = next(around).module
+            own, *outer = (row.module for row in around)
+            registered = next(path for path in (own, *outer, "") if not path.startswith("~"))
             count = Counter[str]()
             self._names[call] = names = []
             for child in self.children[call]:
                 fqn = _NUMBERED.sub("", rows[child].module)
+                base = own if fqn.startswith("~") else registered  # a layer that is not registered calls ones that are
                 module = self.graph.modules.get(fqn)
                 others = () if module is None else module.aliases  # one layer of all blocks
                 path = min((_from(base, name) for name in (fqn, *others)), key=lambda name: name.count("^"))

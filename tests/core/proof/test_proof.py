@@ -134,6 +134,31 @@ def test_blocks_whose_layers_run_in_control_flow_are_the_same() -> None:
     assert boxes(proved(net.graph(x), DrawingOptions(depth="all"))) == ["", "blocks.0 x3", "cond"]
 
 
+def unregistered(*names: str) -> Graph:
+    """Blocks with attention that is not registered, which calls layers of the block that are."""
+    net = Net(params=144 * len(names))
+    x = net.input("x", 1, 8)
+    for i, name in enumerate(names):
+        with net.call(f"layer.{i}", "Block", params=144):
+            with net.call(name, "Attention"):
+                query, key = (net.layer(f"layer.{i}.self.{it}", "Linear", x, params=72) for it in ("query", "key"))
+                y = net.op("softmax", net.op("matmul", query, key))
+            x = net.op("add", y, x)
+    return net.graph(x)
+
+
+@pytest.mark.parametrize("depth", [1, "all"])
+def test_blocks_with_layers_that_are_not_registered_are_the_same(depth: Depth) -> None:
+    view = proved(unregistered("~Attention", "~Attention:2", "~Attention:3"), DrawingOptions(depth=depth))
+    assert view.weakened == ()
+    assert "layer.0 x3" in (shown(view) if depth == 1 else boxes(view))
+
+
+def test_blocks_that_share_a_layer_that_is_not_registered_are_not_the_same_as_others() -> None:
+    view = proved(unregistered("~Attention", "~Attention", "~Attention:2"), DrawingOptions(depth=1))
+    assert "layer.0 x3" not in shown(view)
+
+
 def test_a_layer_between_calls_of_another_is_not_lost() -> None:
     names = shown(proved(recorded("shared_mixed")))
     assert {"mid", "cat"} <= {*names}

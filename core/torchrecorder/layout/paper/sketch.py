@@ -41,6 +41,7 @@ class Sketch:
         is_sideways: bool = False,
         named: Edges = frozenset(),
         orders: Orders | None = None,
+        said: Said | None = None,
     ) -> None:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
@@ -56,10 +57,7 @@ class Sketch:
         self._panels = Panels(view, named, is_inset=bool(letter))
         self._orders = Orders() if orders is None else orders
         self.ranking = Ranking(self._panels)
-        shapes = edge_shapes(view, show) if "shapes" in show else {}
-        labels, boxes = Labels(view, show=show), styles.boxes if styles else [NodeStyle()] * len(view.boxes)
-        titles = [box_title(labels, box, style, letter) for box, style in zip(view.boxes, boxes, strict=True)]
-        self._said = Said(labels, styles, shapes, titles, letter, is_sideways)
+        self._said = said or _said(view, show, styles, letter, is_sideways=is_sideways)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
         """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
@@ -99,7 +97,9 @@ class Sketch:
         return self._again(self._named | edges)
 
     def _again(self, named: Edges) -> Sketch:
-        sketch = Sketch(self._view, self._show, self._styles, self._letter, named=named, orders=self._orders)
+        sketch = Sketch(
+            self._view, self._show, self._styles, self._letter, named=named, orders=self._orders, said=self._said
+        )
         sketch.ranking.follow(self.ranking.first)
         return sketch
 
@@ -319,6 +319,13 @@ class Nameable:
             if edges not in tried and self.is_able(edges):
                 tried.add(edges)
                 yield edges
+
+
+def _said(view: View, show: Collection[str], styles: Styles | None, letter: str, *, is_sideways: bool) -> Said:
+    shapes = edge_shapes(view, show) if "shapes" in show else {}
+    labels, boxes = Labels(view, show=show), styles.boxes if styles else [NodeStyle()] * len(view.boxes)
+    titles = [box_title(labels, box, style, letter) for box, style in zip(view.boxes, boxes, strict=True)]
+    return Said(labels, styles, shapes, titles, letter, is_sideways)
 
 
 def _long(line: Line) -> float:

@@ -11,7 +11,7 @@ equal to untied ones: the picture would state a wrong number of parameters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
@@ -24,6 +24,8 @@ from torchrecorder.view.settings import side_by_side
 from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
+_NUMBERED = re.compile(r"(?<=\w):\d+$")
+"""The end of the name of a module that is not registered, where several of its class are: `~Attention:2`."""
 _OF_EQUALS = JOINS | {"add", "add_", "mul", "mul_", "max", "min", "maximum", "minimum"}
 """Ops whose arguments are of one role."""
 
@@ -85,7 +87,7 @@ class Comparer:
 
     def _outside(self, call: int) -> Hashable:
         if call not in self._outsides:
-            module, path = self.tree.module(call), _DIGITS.sub("#", self.graph.calls[call].module)
+            module, path = self.tree.module(call), _without_numbers(self.graph.calls[call].module)
             size = (self.tree.end[call] - call, self.tree.n_ops[call])
             own = () if module is None else (module.cls, module.params)
             self._outsides[call] = (path, *size, *own) if call not in self._apart else call
@@ -96,11 +98,28 @@ class Comparer:
             rows, base = self.graph.calls, self.graph.calls[call].module
             inner = range(call, self.tree.end[call])
             ops, outside = self.tree.ops_of(call), dict[int, int]()
-            named = partial(_numbered, met={}) if call in self.tree.picked else partial(_relative, base=base)
+            places = self._unregistered(call)
+            is_picked = call in self.tree.picked
+            named = partial(_numbered, met={}) if is_picked else partial(_relative, base=base, places=places)
             layers = tuple((named(rows[part].module), *self._layer(part, call)) for part in inner)
             steps = (self._op(self.graph.ops[op], call, ops, outside, named) for op in ops)
             self._insides[call] = hash((layers, *steps)) if self.tree.is_solid(call) else ("alone", call)
         return self._insides[call]
+
+    @cached_property
+    def _calls_of_unregistered(self) -> dict[str, list[int]]:
+        """By name of a module that is not registered its calls and those of its parts."""
+        calls: dict[str, list[int]] = {}
+        for row in self.graph.calls:
+            if row.module.startswith("~"):
+                calls.setdefault(row.module.partition(".")[0], []).append(row.id)
+        return calls
+
+    def _unregistered(self, call: int) -> dict[str, tuple[str, int]]:
+        """By name of a module that is not registered, and runs in a call alone, its class and its place among them."""
+        first, end = call, self.tree.end[call]
+        alone = (name for name, at in self._calls_of_unregistered.items() if first <= at[0] and at[-1] < end)
+        return {name: (_NUMBERED.sub("", name), place) for place, name in enumerate(alone)}
 
     def _layer(self, inner: int, call: int) -> tuple[Hashable, ...]:
         row, module = self.graph.calls[inner], self.tree.module(inner)
@@ -136,8 +155,15 @@ class Comparer:
         return next(new, len(names))
 
 
-def _relative(path: str, base: str) -> str:
-    return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
+def _without_numbers(path: str) -> str:
+    return _DIGITS.sub("#", _NUMBERED.sub("", path))
+
+
+def _relative(path: str, base: str, places: Mapping[str, tuple[str, int]]) -> Hashable:
+    if path == base or path.startswith(base + "."):
+        return "/" + path[len(base) :]
+    name, _, inner = path.partition(".")
+    return (places[name], inner) if name in places else path
 
 
 def _numbered(path: str, met: dict[str, int]) -> tuple[str, int]:
@@ -232,7 +258,7 @@ class Repeats:
                 pending += op.outputs
             elif op.call not in inside:
                 side = 0 if op.name in _OF_EQUALS else op.inputs.index(value)
-                readers.add((op.name, _DIGITS.sub("#", graph.calls[op.call].module), side))
+                readers.add((op.name, _without_numbers(graph.calls[op.call].module), side))
         return readers
 
     def _handed(self, first: int, then: int) -> set[tuple[int, int]]:

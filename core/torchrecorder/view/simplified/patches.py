@@ -71,6 +71,7 @@ def _cut(draft: Draft, patch: set[int], least: int) -> Iterator[set[int]]:
     if len(patch) <= least:
         return
     read = {node for node in patch if not patch.issuperset(draft.heads[node])}
+    read |= {tail for tail, _ in draft.backs if tail in patch}  # by the next turn
     if len(read) < 2 and sum(patch.isdisjoint(draft.heads[node]) for node in patch) == 1:
         yield patch
     elif len(read) > 1:

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from tests.core.view.seeing import name
-from torchrecorder.proof import faults
+from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.recording.run import capture
-from torchrecorder.view import View, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import View, Views, make_view
 
 
 class Layer(nn.Module):
@@ -134,3 +135,28 @@ def test_an_inset_of_turns_shows_one_that_gets_a_state() -> None:
         view = make_view(capture(Steps(), (torch.randn(2, 8),), {}))
     (inset,) = view.insets
     assert [node.name for node in inset.view.nodes if node.kind == "input"] == ["x", "state"]
+
+
+class Filling(nn.Module):
+    """A loop that hands on two tensors, of which the arithmetic behind a layer makes one of the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.guess = nn.Linear(16, 8)
+
+    def forward(self, words: Tensor) -> Tensor:
+        hidden = words.exp()
+        for _ in range(4):
+            sure = self.guess(torch.cat([words, hidden], 1))
+            hidden = ((words := (words * sure).exp().atan().cos()).abs() + 1).log().neg().exp().sinh()
+        return words
+
+
+def test_two_tensors_that_a_turn_hands_on_do_not_come_out_of_one_node() -> None:
+    with torch.no_grad():
+        graph = capture(Filling(), (torch.rand(2, 8),), {})
+    view = ProvedViews(Views(graph, DrawingOptions())).view()
+    assert view.weakened == ()
+    assert [(box.repeat, box.repetition) for box in view.boxes[1:]] == [(4, "loop")]
+    givers = {edge.tail for edge in view.edges if edge.back}
+    assert len(givers) == 2
