@@ -74,7 +74,8 @@ def paper(view: View) -> Layout:
 def test_each_part_is_written(net: str, way: str) -> None:
     (drawing,) = draw([DrawJob(recorded(net), "0" * 12, read_drawing(WAYS[way]))], find_engine())
     assert isinstance(drawing, Drawing), drawing
-    assert drawing.weakened == ()
+    unsaid = [text for text in drawing.weakened if "has no room for" in text]
+    assert len(unsaid) == len(drawing.weakened) == ((net, way) == ("stacked", "layered"))  # it lies on another line
     view = view_of(net, beside=way != "layered")
     asked = parts(view) if way == "layered" else named(view)
     assert asked - written(drawing) == Counter()

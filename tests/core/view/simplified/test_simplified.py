@@ -406,11 +406,11 @@ def test_of_many_weights_that_a_function_reads_none_is_named() -> None:
     assert [Labels(view).node(node).name for node in view.nodes if node.kind == "function"] == ["mix()"]
 
 
-def test_copies_of_a_tensor_are_edges() -> None:
+def test_copies_of_a_place_are_edges_and_of_several_ops() -> None:
     net = Net()
-    x = net.layer("first", "Linear", net.input("x", 2, 8), params=8)
+    x = net.layer("first", "Linear", net.input("x", 1, 8), params=8)
     x = net.layer("last", "Linear", net.op("tile", net.op("repeat", x, shape=(4, 8)), shape=(8, 8)), params=9)
-    assert shown(make_view(net.graph(x))) == ["input:x", "first", "last", "output:"]
+    assert shown(make_view(net.graph(x))) == ["input:x", "first", "tile", "last", "output:"]
 
 
 def test_what_holds_no_data_is_left_out_where_something_else_is_read() -> None:
