@@ -24,6 +24,7 @@ from torchrecorder.request.settings import CACHE_FOLDER, Settings
 
 VARIABLE = "TORCHRECORDER_COLLECT"
 _CONFIGURATIONS = ("conf.py", "mkdocs.yml", "mkdocs.yaml")
+_SUFFIXES = {Path(name).suffix for name in _CONFIGURATIONS}
 _ERROR = re.compile(r"ERROR\b|[\w.]*(Error|Exception)\b")
 _NOT_IMPORTED = re.compile(r"autodoc: failed to import ([^;\n\[]+)")
 _PATHS = ("cache", "committed", "project")
@@ -70,6 +71,8 @@ def collect(docs: Path) -> Collected:
     configuration = configuration_of(docs)
     if configuration is None:
         raise CollectFailed(str(docs), f"there is none of {', '.join(_CONFIGURATIONS)}")
+    if configuration.suffix not in _SUFFIXES:
+        raise CollectFailed(str(docs), "it is no configuration; without DOCS, pictures in files are looked after")
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
         collected = Path(scratch, "requests.jsonl")
         environment = {**os.environ, VARIABLE: str(collected), "NO_MKDOCS_2_WARNING": "1"}
