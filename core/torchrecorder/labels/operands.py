@@ -74,14 +74,15 @@ class Operands:
 
     def _transposed(self, op: Op) -> dict[int, str]:
         """By position the words for a side that is the other one with two axes exchanged."""
+        if plain(op.name) not in _ELEMENTWISE:
+            return {}
         rows = [self.graph.values[value] for value in op.inputs]
-        makers = [None if row.producer is None else self.graph.ops[row.producer] for row in rows]
-        is_sum = plain(op.name) in _ELEMENTWISE and len(rows) == _MOST and rows[0].shape == rows[1].shape
-        sides = [
-            made is not None and made.name in _TRANSPOSING and made.inputs == (op.inputs[1 - i],)
-            for i, made in enumerate(makers)
-        ]
-        return {sides.index(True): "its transpose"} if is_sum and True in sides else {}
+        for i, row in enumerate(rows):
+            made, other = None if row.producer is None else self.graph.ops[row.producer], rows[1 - i]
+            is_turned = made is not None and made.name in _TRANSPOSING and made.inputs == (other.id,)
+            if is_turned and row.shape == other.shape:
+                return {i: "its transpose"}
+        return {}
 
     def seen(self, op: Op) -> Sequence[int | str]:
         """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""
