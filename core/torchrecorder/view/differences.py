@@ -24,8 +24,8 @@ from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import LISTED, SIZES, is_range, read
 
 CLASS, PARAMS, HEADS, FUNCTION = "class", "params", "heads", "function"
-"""Names of Spans beside those of settings: class, numbers of parameters and of heads; index of a turn `t`, then of the
-first turn; the functions that ran at the place of one."""
+"""Names of Spans beside those of settings: class, numbers of parameters and of heads; the functions that ran at the
+place of one."""
 _EACH = "one each"
 """Words for several tensors of which each turn reads another."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
