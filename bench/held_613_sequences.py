@@ -433,7 +433,7 @@ class ByteLanguageModel(nn.Module):
         self.head = nn.Linear(local_dim, n_bytes)
 
     def context(self, text: Tensor) -> Tensor:
-        """What the patches before tell of each (batch, patches, dim); nothing of the first."""
+        """Features of the patches before each one (batch, patches, dim); of the first those of a learned start."""
         x = self.bytes(text) + self.place(torch.arange(text.size(1), device=text.device))
         x = x.unflatten(1, (-1, self.patch)).flatten(2)
         start = self.start.expand(text.size(0), 1, -1)

@@ -31,11 +31,11 @@ from torchrecorder.view.plan.visibility import ALL_OF_IT
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 1.5, "%": 1.5}
 """How strongly a sign holds its sides together."""
-_SIGNS = SYMBOLS | COMPARED | {"div": "/"} | dict.fromkeys(("floordiv", "floor_divide", "rfloordiv"), "//")
-_SIGNS |= dict.fromkeys(("remainder", "mod", "rmod"), "%")
 _INVERSE, _POWER, _TIGHT = 2.5, 3, 4
 """Likewise `1 / x`, by which a product divides; a power, of which another one is taken in brackets; and a name or what
 stands in brackets."""
+_SIGNS = SYMBOLS | COMPARED | {"div": "/"} | dict.fromkeys(("floordiv", "floor_divide", "rfloordiv"), "//")
+_SIGNS |= dict.fromkeys(("remainder", "mod", "rmod"), "%")
 _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
@@ -96,9 +96,9 @@ def in_numbers(graph: Graph, ops: Collection[int], limit: int) -> str:
 
 
 def bare_arguments(text: str, name: str) -> str:
-    """What a formula gives to an op that stands before it, `amax(x), mean(x)` behind `cat`; else the formula.
+    """Arguments of the op that stands before a formula, `amax(x), mean(x)` behind `cat`; else the formula.
 
-    A single thing that it gives would be taken for the whole formula.
+    A single argument would be taken for the whole formula.
     """
     first, _, behind = text.partition(" · ")
     inner, depths = first.removeprefix(f"{name}(").removesuffix(")"), [0]

@@ -15,7 +15,7 @@ from itertools import takewhile
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.view import Box, Edge, Node, View
-from torchrecorder.view.facts import Facts, frames_around, frames_of
+from torchrecorder.view.facts import Facts, frames_around, frames_of, readers_of
 from torchrecorder.view.model import boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
 from torchrecorder.view.op_families import EXCHANGES, INDEXING, PIECES, SHAPED_LIKE, SHAPING, WEIGHTED, names
@@ -32,6 +32,7 @@ _FILLING = names("eye ones ones_like rand rand_like randn randn_like zeros zeros
 """Ops whose names say what is in the tensor that they make of no data."""
 _ELEMENTWISE = names("add sub mul div")
 _TRANSPOSING = names("transpose t T mT swapaxes swapdims")
+"""Ops that exchange two axes; of a sum or product of both ways round a word says the second."""
 _SIDED = names("sub div matmul bmm mm")
 """Signs that mind which side is which."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -247,11 +248,7 @@ class Names:
 
     @cached_property
     def readers(self) -> dict[int, list[Op]]:
-        """By tensor the ops that read it."""
-        readers: dict[int, list[Op]] = {}
-        for value, op in self.graph.edges():
-            readers.setdefault(value.id, []).append(op)
-        return readers
+        return readers_of(self.graph)
 
     @cached_property
     def at_place(self) -> dict[tuple[str | None, int | None], list[Op]]:

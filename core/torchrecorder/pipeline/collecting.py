@@ -72,7 +72,7 @@ def collect(docs: Path) -> Collected:
     if configuration is None:
         raise CollectFailed(str(docs), f"there is none of {', '.join(_CONFIGURATIONS)}")
     if configuration.suffix not in _SUFFIXES:
-        raise CollectFailed(str(docs), "it is no configuration; without DOCS, pictures in files are looked after")
+        raise CollectFailed(str(docs), "it is not a configuration file; leave out DOCS for pictures in files")
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
         collected = Path(scratch, "requests.jsonl")
         environment = {**os.environ, VARIABLE: str(collected), "NO_MKDOCS_2_WARNING": "1"}

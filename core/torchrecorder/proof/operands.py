@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchrecorder.layout.model import Layout, Line
     from torchrecorder.view import Node, View
 
-SECOND = "2nd operand"
+_SECOND = "2nd operand"
 _SIDED = {sign for name, sign in SIGNS.items() if name not in ("add", "mul")}
 _CLOSE = 1.0
 """Points within which two lines come in at one place."""
@@ -30,16 +30,16 @@ def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
         right = signs[key].right
         leaves_right = any(line.ends[0] == key and line.curve[0][0] > right - _CLOSE for line in layout.lines)
         firsts, seconds = ([*_lines(view, letter, node, layout, at)] for at in (0, 1))
-        if any(SECOND in line.part for line in firsts):
+        if any(_SECOND in line.part for line in firsts):
             yield f"the first operand of node {key} is said to be the second"
         for first, second in product(firsts, seconds):
-            if not _is_before(first, second, 1 if leaves_right else 0) and SECOND not in second.part:
+            if not _is_before(first, second, 1 if leaves_right else 0) and _SECOND not in second.part:
                 yield f"the operands of node {key} stand the other way round"
 
 
 def without_second(part: str) -> str:
-    """What a line says that it carries, without the word for a second operand."""
-    return part.removesuffix(SECOND).removesuffix(" · ")
+    """The words of a line for what it carries, without that for a second operand."""
+    return part.removesuffix(_SECOND).removesuffix(" · ")
 
 
 def _lines(view: View, letter: str, node: Node, layout: Layout, at: int) -> Iterator[Line]:

@@ -43,7 +43,7 @@ class _Ran(NamedTuple):
 
 
 class _Sentence(NamedTuple):
-    """What is said of `n` calls, of all if that is None; of those at `places` if there are any.
+    """Words for `n` calls, for all if that is None; for those at `places` if there are any.
 
     A name is of words that all hold for a thing: `aa`, `conv1` of `aa in conv1`.
     """

@@ -156,6 +156,15 @@ def cuts_across(graph: Graph, op: Op, taker: Op, *, is_inner: bool) -> bool:
     return bool(rows) and taken[axis] * inner % rows[-1] != 0
 
 
+def readers_of(graph: Graph) -> dict[int, list[Op]]:
+    """By tensor the ops that read it, once for each time."""
+    readers: dict[int, list[Op]] = {}
+    for op in graph.ops:
+        for value in op.inputs:
+            readers.setdefault(value, []).append(op)
+    return readers
+
+
 def frames_around(graph: Graph, frame: int | None) -> list[int]:
     frames = []
     while frame is not None:

@@ -318,7 +318,7 @@ def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         collect(tmp_path)
     (tmp_path / "conf.py").write_text("")
     (tmp_path / "index.rst").write_text("x")
-    with pytest.raises(CollectFailed, match="it is no configuration; without DOCS"):
+    with pytest.raises(CollectFailed, match="it is not a configuration file; leave out DOCS for pictures in files"):
         collect(tmp_path / "index.rst")
     with pytest.raises(CollectFailed, match="not our extension"):
         collect(tmp_path)

@@ -80,7 +80,7 @@ def test_a_line_says_what_arrives_behind_views_that_are_not_drawn() -> None:
         (lambda x: x.flatten(1), ["N×4×8 → N×32"]),
         (lambda x: x.unsqueeze(1), []),
         (lambda x: x, []),
-        (lambda x: x[x > 0].view(-1, 1), []),  # nobody knows whether the batch is in it
+        (lambda x: x[x > 0].view(-1, 1), []),  # its batch axis is unknown
     ],
 )
 def test_a_line_into_an_output_says_what_that_is_rearranged_from(

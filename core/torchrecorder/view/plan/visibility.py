@@ -16,7 +16,7 @@ from typing import Literal
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.facts import Facts, cuts_across, regroups, sizes
+from torchrecorder.view.facts import Facts, cuts_across, readers_of, regroups, sizes
 from torchrecorder.view.model import Marks
 from torchrecorder.view.node_kinds import is_reflected
 from torchrecorder.view.op_families import DROPOUTS, EXCHANGES, JOINS, PIECES, POINTWISE, SHAPING, is_laid_out
@@ -217,11 +217,7 @@ class Visibility:
 
     @cached_property
     def readers(self) -> dict[int, list[Op]]:
-        readers: dict[int, list[Op]] = {}
-        for op in self.graph.ops:
-            for value in op.inputs:
-                readers.setdefault(value, []).append(op)
-        return readers
+        return readers_of(self.graph)
 
     def _regrouping(self) -> Iterator[int]:
         """Views with other axes and the ops that take a part along these, as in a shift of relative positions."""
