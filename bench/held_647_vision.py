@@ -404,7 +404,343 @@ class PraNet(nn.Module):
         return lateral, loss
 
 
+class Attention(nn.Module):
+    """Attention of every patch to every other."""
+
+    def __init__(self, dim: int, num_heads: int, qkv_bias: bool = True, proj_drop: float = 0.0) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.scale = (dim // num_heads) ** -0.5
+        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim)
+        self.proj_drop = nn.Dropout(proj_drop)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of the same shape (batch, patches, dim)."""
+        B, N, C = x.shape  # noqa: N806
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, C // self.num_heads).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        attn = (q * self.scale) @ k.transpose(-2, -1)
+        x = (attn.softmax(dim=-1) @ v).transpose(1, 2).reshape(B, N, C)
+        return self.proj_drop(self.proj(x))
+
+
+class ExpertMlps(nn.Module):
+    """As many small networks as there are experts, all computed at once from weights with an axis of experts."""
+
+    def __init__(self, n_experts: int, dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.w1 = nn.Parameter(torch.randn(n_experts, dim, hidden_dim) / math.sqrt(dim))
+        self.b1 = nn.Parameter(torch.zeros(n_experts, 1, hidden_dim))
+        self.w2 = nn.Parameter(torch.randn(n_experts, hidden_dim, dim) / math.sqrt(hidden_dim))
+        self.b2 = nn.Parameter(torch.zeros(n_experts, 1, dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs of the same shape as what each expert is given (batch, experts, slots, dim)."""
+        hidden = F.gelu(torch.einsum("bnsd,ndh->bnsh", x, self.w1) + self.b1)
+        return torch.einsum("bnsh,nhd->bnsd", hidden, self.w2) + self.b2
+
+
+class SoftMoELayerWrapper(nn.Module):
+    """A layer of experts, each of which is given mixtures of all patches and gives its share to all of them."""
+
+    def __init__(self, dim: int, num_experts: int, slots_per_expert: int, layer: nn.Module, normalize: bool) -> None:
+        super().__init__()
+        self.normalize = normalize
+        self.phi = nn.Parameter(torch.randn(dim, num_experts, slots_per_expert) / math.sqrt(dim))
+        self.scale = nn.Parameter(torch.ones(1))
+        self.experts = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of the same shape (batch, patches, dim)."""
+        phi, keys = self.phi, x
+        if self.normalize:
+            keys = F.normalize(keys, dim=2)
+            phi = self.scale * F.normalize(phi, dim=0)
+        logits = torch.einsum("bmd,dnp->bmnp", keys, phi)
+        dispatch = logits.softmax(dim=1)
+        combine = logits.flatten(2).softmax(dim=-1).view_as(logits)
+        slots = torch.einsum("bmd,bmnp->bnpd", x, dispatch)
+        return torch.einsum("bnpd,bmnp->bmd", self.experts(slots), combine)
+
+
+class SoftMoEBlock(nn.Module):
+    """A block of a vision transformer whose network is a layer of experts or a plain one."""
+
+    def __init__(self, dim: int, num_heads: int, mlp: nn.Module, drop: float) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim, eps=1e-6)
+        self.attn = Attention(dim, num_heads, proj_drop=drop)
+        self.norm2 = nn.LayerNorm(dim, eps=1e-6)
+        self.mlp = mlp
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of the same shape."""
+        x = x + self.attn(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+def sincos_2d(height: int, width: int, dim: int, temperature: float = 10_000.0) -> Tensor:
+    """Places of patches in rows and columns, as sines and cosines (height * width, dim)."""
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    omega = temperature ** (-torch.arange(dim // 4) / (dim // 4 - 1))
+    y, x = y.flatten()[:, None] * omega, x.flatten()[:, None] * omega
+    return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)
+
+
+class SoftMoEVisionTransformer(nn.Module):
+    """A classifier of images whose later blocks have many experts that none of the patches is refused by."""
+
+    pos_embed: Tensor
+
+    def __init__(
+        self, img_size: int = 32, patch_size: int = 4, in_chans: int = 3, num_classes: int = 10, embed_dim: int = 64,
+        depth: int = 6, num_heads: int = 4, mlp_ratio: float = 4.0, num_experts: int = 8, slots_per_expert: int = 4,
+        moe_layer_index: int | Sequence[int] = 3, normalize: bool = True, drop_rate: float = 0.1,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        hidden_dim = int(embed_dim * mlp_ratio)
+        if isinstance(moe_layer_index, int):
+            moe_layer_index = range(moe_layer_index, depth)
+        self.patch_embed = nn.Conv2d(in_chans, embed_dim, patch_size, stride=patch_size)
+        grid = img_size // patch_size
+        self.register_buffer("pos_embed", sincos_2d(grid, grid, embed_dim), persistent=False)
+        self.pos_drop = nn.Dropout(drop_rate)
+        blocks = []
+        for i in range(depth):
+            if i in moe_layer_index:
+                experts = ExpertMlps(num_experts, embed_dim, hidden_dim)
+                mlp: nn.Module = SoftMoELayerWrapper(embed_dim, num_experts, slots_per_expert, experts, normalize)
+            else:
+                mlp = nn.Sequential(
+                    nn.Linear(embed_dim, hidden_dim), nn.GELU(), nn.Dropout(drop_rate),
+                    nn.Linear(hidden_dim, embed_dim), nn.Dropout(drop_rate),
+                )  # fmt: skip
+            blocks.append(SoftMoEBlock(embed_dim, num_heads, mlp, drop_rate))
+        self.blocks = nn.Sequential(*blocks)
+        self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
+        self.fc_norm = nn.Identity()
+        self.head = nn.Linear(embed_dim, num_classes) if num_classes > 0 else nn.Identity()
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """Features of patches (batch, patches, dim)."""
+        x = self.patch_embed(x).flatten(2).transpose(1, 2)
+        x = self.pos_drop(x + self.pos_embed)
+        return self.norm(self.blocks(x))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (batch, classes)."""
+        x = self.forward_features(x).mean(dim=1)
+        return self.head(self.fc_norm(x))
+
+
+class EarthAttention3D(nn.Module):
+    """Attention within windows of the air, with biases of their own for each height and latitude.
+
+    Windows at different longitudes share them, since the earth looks the same all around but for what it is told.
+    """
+
+    position_index: Tensor
+
+    def __init__(self, dim: int, heads: int, window: Sequence[int], n_types: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.n_types = heads, n_types
+        z, h, w = window
+        self.linear1 = nn.Linear(dim, 3 * dim)
+        self.linear2 = nn.Linear(dim, dim)
+        self.dropout = nn.Dropout(dropout)
+        self.earth_specific_bias = nn.Parameter(torch.zeros(z * z * h * h * (2 * w - 1), n_types, heads))
+        nn.init.trunc_normal_(self.earth_specific_bias, std=0.02)
+        self.register_buffer("position_index", self._index(z, h, w), persistent=False)
+
+    @staticmethod
+    def _index(z: int, h: int, w: int) -> Tensor:
+        # pairs of heights and of latitudes are told apart as they are, of longitudes only by their difference
+        cells = torch.cartesian_prod(torch.arange(z), torch.arange(h), torch.arange(w))
+        one, other = cells[:, None], cells[None, :]
+        height = one[..., 0] + z * other[..., 0]
+        latitude = one[..., 1] + h * other[..., 1]
+        longitude = one[..., 2] - other[..., 2] + w - 1
+        return ((height * h * h + latitude) * (2 * w - 1) + longitude).flatten()
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Features (batch * longitudes, types, cells, dim); the mask is (longitudes, types, cells, cells)."""
+        b, t, n, c = x.shape
+        q, k, v = self.linear1(x).view(b, t, n, 3, self.heads, c // self.heads).permute(3, 0, 1, 4, 2, 5)
+        attention = (q * (c // self.heads) ** -0.5) @ k.transpose(-2, -1)
+        bias = self.earth_specific_bias[self.position_index].view(n, n, t, self.heads)
+        attention = attention + bias.permute(2, 3, 0, 1).unsqueeze(0)
+        if mask is not None:
+            attention = attention.unflatten(0, (-1, len(mask))) + mask[:, :, None]
+            attention = attention.flatten(0, 1)
+        out = self.dropout(attention.softmax(dim=-1)) @ v
+        return self.dropout(self.linear2(out.transpose(2, 3).flatten(3)))
+
+
+class EarthSpecificBlock(nn.Module):
+    """Attention of windows, which every other block shifts by half their size, and a network of two layers."""
+
+    mask: Tensor | None
+
+    def __init__(
+        self, dim: int, heads: int, resolution: tuple[int, int, int], window: tuple[int, int, int], roll: bool,
+        drop_path: float,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.resolution, self.window, self.drop_path = resolution, window, drop_path
+        self.shift = tuple(it // 2 for it in window) if roll else None
+        n_types = (resolution[0] // window[0]) * (resolution[1] // window[1])
+        self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.attention = EarthAttention3D(dim, heads, window, n_types, 0.0)
+        self.mlp = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim))
+        self.register_buffer("mask", self._mask() if roll else None, persistent=False)
+
+    def _mask(self) -> Tensor:
+        # the top of the air and its bottom are apart, so are the poles; but the last longitude is next to the first
+        part = torch.zeros(1, *self.resolution, 1)
+        for axis in (0, 1):
+            edges = [-self.window[axis], -(self.window[axis] // 2)]
+            for edge in edges:
+                part.narrow(axis + 1, edge, -edge).add_(10**axis)
+        part = self.to_windows(part).squeeze(-1)
+        return (part.unsqueeze(2) != part.unsqueeze(3)) * -100.0
+
+    def to_windows(self, x: Tensor) -> Tensor:
+        """Windows (batch * longitudes, types, cells, dim) of features (batch, heights, latitudes, longitudes, dim)."""
+        b, z, h, w, c = x.shape
+        wz, wh, ww = self.window
+        x = x.view(b, z // wz, wz, h // wh, wh, w // ww, ww, c).permute(0, 5, 1, 3, 2, 4, 6, 7)
+        return x.reshape(b * (w // ww), -1, wz * wh * ww, c)
+
+    def from_windows(self, x: Tensor) -> Tensor:
+        """Features (batch, heights, latitudes, longitudes, dim) of windows."""
+        (z, h, w), (wz, wh, ww) = self.resolution, self.window
+        x = x.view(-1, w // ww, z // wz, h // wh, wz, wh, ww, x.shape[-1])
+        return x.permute(0, 2, 4, 3, 5, 1, 6, 7).reshape(-1, z, h, w, x.shape[-1])
+
+    def skip_some(self, x: Tensor) -> Tensor:
+        """What is added, without it for some of the batch while training."""
+        if not self.training or self.drop_path == 0:
+            return x
+        keep = torch.rand(x.shape[0], 1, 1, device=x.device) >= self.drop_path
+        return x * keep / (1 - self.drop_path)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of the same shape (batch, cells of the air, dim)."""
+        shortcut = x
+        x = x.unflatten(1, self.resolution)
+        if self.shift is not None:
+            x = torch.roll(x, [-it for it in self.shift], dims=(1, 2, 3))
+        x = self.from_windows(self.attention(self.to_windows(x), self.mask))
+        if self.shift is not None:
+            x = torch.roll(x, list(self.shift), dims=(1, 2, 3))
+        x = shortcut + self.skip_some(self.norm1(x.flatten(1, 3)))
+        return x + self.skip_some(self.norm2(self.mlp(x)))
+
+
+class DownSample(nn.Module):
+    """Four neighbours of the same height in one, with twice the features."""
+
+    def __init__(self, dim: int, resolution: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.resolution = resolution
+        self.norm = nn.LayerNorm(4 * dim)
+        self.linear = nn.Linear(4 * dim, 2 * dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (batch, cells / 4, 2 * dim)."""
+        z, h, w = self.resolution
+        x = x.reshape(-1, z, h // 2, 2, w // 2, 2, x.shape[-1])
+        x = x.permute(0, 1, 2, 4, 3, 5, 6).reshape(x.shape[0], z * (h // 2) * (w // 2), -1)
+        return self.linear(self.norm(x))
+
+
+class UpSample(nn.Module):
+    """Each cell as four neighbours of the same height, with fewer features."""
+
+    def __init__(self, n_in: int, n_out: int, resolution: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.resolution = resolution
+        self.linear1 = nn.Linear(n_in, 4 * n_out, bias=False)
+        self.linear2 = nn.Linear(n_out, n_out, bias=False)
+        self.norm = nn.LayerNorm(n_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (batch, cells, n_out)."""
+        z, h, w = self.resolution
+        x = self.linear1(x).view(x.shape[0], z, h // 2, w // 2, 2, 2, -1)
+        x = x.permute(0, 1, 2, 4, 3, 5, 6).reshape(x.shape[0], z * h * w, -1)
+        return self.linear2(self.norm(x))
+
+
+class PanguModel(nn.Module):
+    """The weather of some hours later, of the air at several heights and of the ground, from that of now."""
+
+    constants: Tensor
+    weather_mean: Tensor
+    weather_std: Tensor
+
+    def __init__(
+        self, n_upper: int = 5, n_surface: int = 4, levels: int = 6, size: tuple[int, int] = (32, 64), dim: int = 32,
+        patch: tuple[int, int, int] = (2, 4, 4), depths: Sequence[int] = (2, 4, 4, 2), heads: Sequence[int] = (2, 4),
+        window: tuple[int, int, int] = (2, 4, 4), drop_path: float = 0.2,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        fine = (1 + levels // patch[0], size[0] // patch[1], size[1] // patch[2])
+        coarse = (fine[0], fine[1] // 2, fine[2] // 2)
+        self.register_buffer("constants", torch.randn(1, 3, *size))  # land and sea, kinds of soil, heights of mountains
+        self.register_buffer("weather_mean", torch.zeros(n_upper, 1, 1, 1))
+        self.register_buffer("weather_std", torch.ones(n_upper, 1, 1, 1))
+        self.fine = fine
+        self.conv = nn.Conv3d(n_upper, dim, patch, patch)
+        self.conv_surface = nn.Conv2d(n_surface + 3, dim, patch[1:], patch[1:])
+        rates = iter(torch.linspace(0, drop_path, depths[0] + depths[1]).tolist() * 2)
+        places = [
+            (dim, heads[0], fine),
+            (2 * dim, heads[1], coarse),
+            (2 * dim, heads[1], coarse),
+            (dim, heads[0], fine),
+        ]
+        self.layers = nn.ModuleList(
+            nn.ModuleList(
+                EarthSpecificBlock(width, n_heads, grid, window, i % 2 == 1, next(rates)) for i in range(depth)
+            )
+            for depth, (width, n_heads, grid) in zip(depths, places, strict=True)
+        )
+        self.downsample = DownSample(dim, fine)
+        self.upsample = UpSample(2 * dim, dim, fine)
+        self.deconv = nn.ConvTranspose3d(2 * dim, n_upper, patch, patch)
+        self.deconv_surface = nn.ConvTranspose2d(2 * dim, n_surface, patch[1:], patch[1:])
+
+    def embed(self, upper: Tensor, surface: Tensor) -> Tensor:
+        """Cells (batch, cells, dim) of the air, of which those of the ground are the lowest."""
+        air = self.conv((upper - self.weather_mean) / self.weather_std)
+        ground = self.conv_surface(torch.cat([surface, self.constants.expand(len(surface), -1, -1, -1)], dim=1))
+        return torch.cat([ground.unsqueeze(2), air], dim=2).flatten(2).transpose(1, 2)
+
+    def recover(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The weather of the air and of the ground from cells (batch, cells, 2 * dim)."""
+        x = x.transpose(1, 2).unflatten(2, self.fine)
+        upper = self.deconv(x[:, :, 1:]) * self.weather_std + self.weather_mean
+        return upper, self.deconv_surface(x[:, :, 0])
+
+    def forward(self, upper: Tensor, surface: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the same shapes: upper (batch, n_upper, levels, latitudes, longitudes), and surface without levels."""
+        x = self.embed(upper, surface)
+        skip = x
+        for i, layer in enumerate(self.layers):
+            if i == 1:
+                skip, x = x, self.downsample(x)
+            if i == 3:
+                x = self.upsample(x)
+            for block in layer:  # type: ignore[attr-defined]
+                x = block(x)
+        return self.recover(torch.cat([skip, x], dim=-1))
+
+
 NETS = [
     Entry("own/solov2", SOLOv2, given(numbers(1, 3, 128, 160))),
     Entry("own/pranet", PraNet, given(numbers(2, 3, 96, 96), lambda: (torch.rand(2, 1, 96, 96) > 0.7).float())),
+    Entry("own/soft_moe", SoftMoEVisionTransformer, given(numbers(2, 3, 32, 32))),
+    Entry("own/pangu_weather", PanguModel, given(numbers(1, 5, 6, 32, 64), numbers(1, 4, 32, 64))),
 ]
