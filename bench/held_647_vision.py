@@ -453,11 +453,11 @@ class SoftMoELayerWrapper(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Features of the same shape (batch, patches, dim)."""
-        phi, keys = self.phi, x
         if self.normalize:
-            keys = F.normalize(keys, dim=2)
-            phi = self.scale * F.normalize(phi, dim=0)
-        logits = torch.einsum("bmd,dnp->bmnp", keys, phi)
+            phi = self.scale * F.normalize(self.phi, dim=0)
+            logits = torch.einsum("bmd,dnp->bmnp", F.normalize(x, dim=2), phi)
+        else:
+            logits = torch.einsum("bmd,dnp->bmnp", x, self.phi)
         dispatch = logits.softmax(dim=1)
         combine = logits.flatten(2).softmax(dim=-1).view_as(logits)
         slots = torch.einsum("bmd,bmnp->bnpd", x, dispatch)
@@ -738,9 +738,352 @@ class PanguModel(nn.Module):
         return self.recover(torch.cat([skip, x], dim=-1))
 
 
+class MLP(nn.Module):
+    """Two layers with exponential units and a norm over all samples and nodes."""
+
+    def __init__(self, n_in: int, n_hid: int, n_out: int, do_prob: float = 0.0) -> None:
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(n_in, n_hid), nn.Linear(n_hid, n_out)
+        self.bn = nn.BatchNorm1d(n_out)
+        self.dropout_prob = do_prob
+        for layer in (self.fc1, self.fc2):
+            nn.init.xavier_normal_(layer.weight)
+            nn.init.constant_(layer.bias, 0.1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features (samples, nodes, n_out)."""
+        x = F.elu(self.fc1(inputs))
+        x = F.dropout(x, self.dropout_prob, training=self.training)
+        x = F.elu(self.fc2(x))
+        return self.bn(x.view(-1, x.size(-1))).view_as(x)
+
+
+class RelationEncoder(nn.Module):
+    """Kinds of the relations between particles, from how they moved: messages to edges, to nodes and back."""
+
+    def __init__(self, n_in: int, n_hid: int, n_out: int, do_prob: float, factor: bool) -> None:
+        super().__init__()
+        self.factor = factor
+        self.mlp1 = MLP(n_in, n_hid, n_hid, do_prob)
+        self.mlp2 = MLP(n_hid * 2, n_hid, n_hid, do_prob)
+        self.mlp3 = MLP(n_hid, n_hid, n_hid, do_prob)
+        self.mlp4 = MLP(n_hid * 3 if factor else n_hid * 2, n_hid, n_hid, do_prob)
+        self.fc_out = nn.Linear(n_hid, n_out)
+
+    def edge2node(self, x: Tensor, rel_rec: Tensor) -> Tensor:
+        """Means of the edges that each node receives."""
+        incoming = torch.matmul(rel_rec.t(), x)
+        return incoming / incoming.size(1)
+
+    def node2edge(self, x: Tensor, rel_rec: Tensor, rel_send: Tensor) -> Tensor:
+        """Features of the senders and receivers of edges."""
+        return torch.cat([torch.matmul(rel_send, x), torch.matmul(rel_rec, x)], dim=2)
+
+    def forward(self, inputs: Tensor, rel_rec: Tensor, rel_send: Tensor) -> Tensor:
+        """Logits (samples, edges, kinds) of trajectories (samples, particles, steps, dims)."""
+        x = inputs.view(inputs.size(0), inputs.size(1), -1)
+        x = self.mlp1(x)
+        x = self.node2edge(x, rel_rec, rel_send)
+        x = self.mlp2(x)
+        x_skip = x
+        if self.factor:
+            x = self.edge2node(x, rel_rec)
+            x = self.mlp3(x)
+            x = self.node2edge(x, rel_rec, rel_send)
+            x = torch.cat((x, x_skip), dim=2)
+        else:
+            x = torch.cat((self.mlp3(x), x_skip), dim=2)
+        x = self.mlp4(x)
+        return self.fc_out(x)
+
+
+class TrajectoryDecoder(nn.Module):
+    """A recurrent network of particles, which send each other messages of as many kinds as there are relations."""
+
+    def __init__(self, n_in_node: int, edge_types: int, n_hid: int, do_prob: float, skip_first: bool) -> None:
+        super().__init__()
+        self.msg_fc1 = nn.ModuleList([nn.Linear(2 * n_hid, n_hid) for _ in range(edge_types)])
+        self.msg_fc2 = nn.ModuleList([nn.Linear(n_hid, n_hid) for _ in range(edge_types)])
+        self.n_hid, self.skip_first_edge_type, self.dropout_prob = n_hid, skip_first, do_prob
+        self.hidden_r = nn.Linear(n_hid, n_hid, bias=False)
+        self.hidden_i = nn.Linear(n_hid, n_hid, bias=False)
+        self.hidden_h = nn.Linear(n_hid, n_hid, bias=False)
+        self.input_r = nn.Linear(n_in_node, n_hid)
+        self.input_i = nn.Linear(n_in_node, n_hid)
+        self.input_n = nn.Linear(n_in_node, n_hid)
+        self.out_fc1 = nn.Linear(n_hid, n_hid)
+        self.out_fc2 = nn.Linear(n_hid, n_hid)
+        self.out_fc3 = nn.Linear(n_hid, n_in_node)
+
+    def single_step_forward(
+        self, inputs: Tensor, rel_rec: Tensor, rel_send: Tensor, rel_type: Tensor, hidden: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The next places of particles (samples, particles, dims) and the next hidden states."""
+        receivers = torch.matmul(rel_rec, hidden)
+        senders = torch.matmul(rel_send, hidden)
+        pre_msg = torch.cat([senders, receivers], dim=-1)
+        all_msgs = torch.zeros(*pre_msg.shape[:2], self.n_hid, device=inputs.device)
+        start_idx = 1 if self.skip_first_edge_type else 0  # the first kind is no relation at all
+        norm = float(len(self.msg_fc2) - start_idx)
+        for i in range(start_idx, len(self.msg_fc2)):
+            msg = torch.tanh(self.msg_fc1[i](pre_msg))
+            msg = F.dropout(msg, p=self.dropout_prob, training=self.training)
+            msg = torch.tanh(self.msg_fc2[i](msg))
+            msg = msg * rel_type[:, :, i : i + 1]
+            all_msgs += msg / norm
+        agg_msgs = all_msgs.transpose(-2, -1).matmul(rel_rec).transpose(-2, -1) / inputs.size(2)
+        r = torch.sigmoid(self.input_r(inputs) + self.hidden_r(agg_msgs))
+        keep = torch.sigmoid(self.input_i(inputs) + self.hidden_i(agg_msgs))
+        n = torch.tanh(self.input_n(inputs) + r * self.hidden_h(agg_msgs))
+        hidden = (1 - keep) * n + keep * hidden
+        pred = F.dropout(F.relu(self.out_fc1(hidden)), p=self.dropout_prob, training=self.training)
+        pred = F.dropout(F.relu(self.out_fc2(pred)), p=self.dropout_prob, training=self.training)
+        return inputs + self.out_fc3(pred), hidden
+
+    def forward(self, data: Tensor, rel_type: Tensor, rel_rec: Tensor, rel_send: Tensor, burn_in_steps: int) -> Tensor:
+        """Places one step later (samples, particles, steps - 1, dims); after the first steps, of what was predicted."""
+        inputs = data.transpose(1, 2).contiguous()
+        hidden = torch.zeros(inputs.size(0), inputs.size(2), self.n_hid, device=inputs.device)
+        pred_all: list[Tensor] = []
+        for step in range(inputs.size(1) - 1):
+            ins = inputs[:, step] if step <= burn_in_steps else pred_all[step - 1]
+            pred, hidden = self.single_step_forward(ins, rel_rec, rel_send, rel_type, hidden)
+            pred_all.append(pred)
+        return torch.stack(pred_all, dim=1).transpose(1, 2)
+
+
+class NeuralRelationalInference(nn.Module):
+    """A model of particles whose relations nobody knows: kinds of edges are found that explain how they move on."""
+
+    rel_rec: Tensor
+    rel_send: Tensor
+    log_prior: Tensor
+
+    def __init__(
+        self, num_atoms: int = 5, timesteps: int = 10, dims: int = 4, hidden: int = 32,
+        prior: Sequence[float] = (0.9, 0.1), temp: float = 0.5, dropout: float = 0.0, burn_in_steps: int = 4,
+        var: float = 5e-5, factor: bool = True, skip_first: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.temp, self.burn_in_steps, self.var = temp, burn_in_steps, var
+        off_diag = torch.ones(num_atoms, num_atoms) - torch.eye(num_atoms)
+        rec, send = off_diag.nonzero(as_tuple=True)
+        self.register_buffer("rel_rec", F.one_hot(rec, num_atoms).float())
+        self.register_buffer("rel_send", F.one_hot(send, num_atoms).float())
+        self.register_buffer("log_prior", torch.tensor(prior).log().view(1, 1, -1))
+        self.encoder = RelationEncoder(timesteps * dims, hidden, len(prior), dropout, factor)
+        self.decoder = TrajectoryDecoder(dims, len(prior), hidden, dropout, skip_first)
+
+    def forward(self, data: Tensor) -> dict[str, Tensor]:
+        """Predicted trajectories, kinds of edges as shares, and the losses of both."""
+        logits = self.encoder(data, self.rel_rec, self.rel_send)
+        edges = F.gumbel_softmax(logits, tau=self.temp, hard=not self.training)
+        prob = F.softmax(logits, dim=-1)
+        output = self.decoder(data, edges, self.rel_rec, self.rel_send, self.burn_in_steps)
+        target = data[:, :, 1:, :]
+        loss_nll = ((output - target) ** 2 / (2 * self.var)).sum() / (target.size(0) * target.size(1))
+        kl = prob * (torch.log(prob + 1e-16) - self.log_prior)
+        loss_kl = kl.sum() / (data.size(1) * prob.size(0))
+        return {"output": output, "edges": prob, "nll": loss_nll, "kl": loss_kl, "loss": loss_nll + loss_kl}
+
+
+Geometric = tuple[Tensor, Tensor]
+"""Scalars (n, scalars), and vectors (n, vectors, 3) that turn as the protein is turned."""
+
+
+def norm_no_nan(x: Tensor, axis: int = -1, keepdims: bool = False, eps: float = 1e-8) -> Tensor:
+    """Lengths that are never quite zero."""
+    return x.square().sum(axis, keepdim=keepdims).clamp(min=eps).sqrt()
+
+
+def tuple_sum(*args: Geometric) -> Geometric:
+    """Sums of scalars and of vectors."""
+    scalars, vectors = zip(*args, strict=True)
+    return sum(scalars[1:], scalars[0]), sum(vectors[1:], vectors[0])
+
+
+def tuple_cat(*args: Geometric) -> Geometric:
+    """Scalars side by side, and vectors side by side."""
+    scalars, vectors = zip(*args, strict=True)
+    return torch.cat(scalars, dim=-1), torch.cat(vectors, dim=-2)
+
+
+class GVP(nn.Module):
+    """A layer of scalars and vectors: the lengths of vectors tell on scalars, and scalars gate the vectors."""
+
+    def __init__(self, in_dims: tuple[int, int], out_dims: tuple[int, int], activate: bool = True) -> None:
+        super().__init__()
+        (self.si, self.vi), (self.so, self.vo) = in_dims, out_dims
+        self.activate = activate
+        h_dim = max(self.vi, self.vo)
+        self.wh = nn.Linear(self.vi, h_dim, bias=False)
+        self.ws = nn.Linear(h_dim + self.si, self.so)
+        if self.vo:
+            self.wv = nn.Linear(h_dim, self.vo, bias=False)
+            self.wsv = nn.Linear(self.so, self.vo)
+
+    def forward(self, x: Geometric) -> Geometric:
+        """Scalars (n, so) and vectors (n, vo, 3)."""
+        s, v = x
+        vh = self.wh(v.transpose(-1, -2))
+        s = self.ws(torch.cat([s, norm_no_nan(vh, axis=-2)], dim=-1))
+        if self.vo:
+            v = self.wv(vh).transpose(-1, -2)
+            v = v * torch.sigmoid(self.wsv(F.relu(s) if self.activate else s)).unsqueeze(-1)
+        else:
+            v = v.new_zeros(len(s), 0, 3)
+        return (F.relu(s) if self.activate else s), v
+
+
+class GeometricNorm(nn.Module):
+    """A norm of scalars, and vectors by the mean of their lengths."""
+
+    def __init__(self, dims: tuple[int, int]) -> None:
+        super().__init__()
+        self.scalar_norm = nn.LayerNorm(dims[0])
+
+    def forward(self, x: Geometric) -> Geometric:
+        """Of the same shapes."""
+        s, v = x
+        vn = norm_no_nan(v, keepdims=True).square().mean(dim=-2, keepdim=True).sqrt()
+        return self.scalar_norm(s), v / vn
+
+
+class GeometricDropout(nn.Module):
+    """Scalars and whole vectors that are left out by chance."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.sdropout = nn.Dropout(rate)
+        self.vdropout = nn.Dropout1d(rate)
+
+    def forward(self, x: Geometric) -> Geometric:
+        """Of the same shapes."""
+        return self.sdropout(x[0]), self.vdropout(x[1])
+
+
+class GVPConvLayer(nn.Module):
+    """Messages of edges, their means added to the nodes, and a small network of each node."""
+
+    def __init__(self, node_dims: tuple[int, int], edge_dims: tuple[int, int], n_message: int, drop: float) -> None:
+        super().__init__()
+        (sn, vn), (se, ve) = node_dims, edge_dims
+        message = [GVP((2 * sn + se, 2 * vn + ve), node_dims)]
+        message += [GVP(node_dims, node_dims, activate=i < n_message - 2) for i in range(n_message - 1)]
+        self.message_func = nn.Sequential(*message)
+        hid = (4 * sn, 2 * vn)
+        self.ff_func = nn.Sequential(GVP(node_dims, hid), GVP(hid, node_dims, activate=False))
+        self.norm = nn.ModuleList([GeometricNorm(node_dims) for _ in range(2)])
+        self.dropout = nn.ModuleList([GeometricDropout(drop) for _ in range(2)])
+
+    def forward(self, x: Geometric, edge_index: Tensor, edge_attr: Geometric) -> Geometric:
+        """Nodes of the same shapes; edges are (2, edges), of their senders and receivers."""
+        src, dst = edge_index
+        s, v = x
+        message = self.message_func(tuple_cat((s[src], v[src]), edge_attr, (s[dst], v[dst])))
+        count = torch.zeros(len(s), device=s.device).index_add(0, dst, torch.ones_like(dst, dtype=s.dtype)).clamp(min=1)
+        ms = torch.zeros_like(s).index_add(0, dst, message[0]) / count[:, None]
+        mv = torch.zeros_like(v).index_add(0, dst, message[1]) / count[:, None, None]
+        x = self.norm[0](tuple_sum(x, self.dropout[0]((ms, mv))))
+        return self.norm[1](tuple_sum(x, self.dropout[1](self.ff_func(x))))
+
+
+def dihedrals(coords: Tensor) -> Tensor:
+    """Sines and cosines (residues, 6) of the angles of a backbone (residues, 3, 3) around its bonds."""
+    atoms = coords.flatten(0, 1)
+    bonds = F.normalize(atoms[1:] - atoms[:-1], dim=-1)
+    u_2, u_1, u_0 = bonds[:-2], bonds[1:-1], bonds[2:]
+    n_2 = F.normalize(torch.linalg.cross(u_2, u_1), dim=-1)
+    n_1 = F.normalize(torch.linalg.cross(u_1, u_0), dim=-1)
+    cos = (n_2 * n_1).sum(-1).clamp(-1 + 1e-7, 1 - 1e-7)
+    angle = torch.sign((u_2 * n_1).sum(-1)) * torch.acos(cos)
+    angle = F.pad(angle, (1, 2)).view(-1, 3)
+    return torch.cat([angle.cos(), angle.sin()], dim=1)
+
+
+def orientations(ca: Tensor) -> Tensor:
+    """Unit vectors (residues, 2, 3) to the next residue and the one before."""
+    forward = F.pad(F.normalize(ca[1:] - ca[:-1], dim=-1), (0, 0, 0, 1))
+    backward = F.pad(F.normalize(ca[:-1] - ca[1:], dim=-1), (0, 0, 1, 0))
+    return torch.stack([forward, backward], dim=1)
+
+
+def sidechains(coords: Tensor) -> Tensor:
+    """Unit vectors (residues, 1, 3) to where a side chain would be."""
+    n, origin, c = coords.unbind(dim=1)
+    c, n = F.normalize(c - origin, dim=-1), F.normalize(n - origin, dim=-1)
+    bisector = F.normalize(c + n, dim=-1)
+    perp = F.normalize(torch.linalg.cross(c, n), dim=-1)
+    return (-bisector * math.sqrt(1 / 3) - perp * math.sqrt(2 / 3)).unsqueeze(1)
+
+
+def rbf(distance: Tensor, d_max: float = 20.0, count: int = 16) -> Tensor:
+    """Distances (edges) as heights of bells around so many centres."""
+    mu = torch.linspace(0, d_max, count, device=distance.device)
+    return torch.exp(-(((distance.unsqueeze(-1) - mu) / (d_max / count)) ** 2))
+
+
+class ProteinModel(nn.Module):
+    """Which residue fits at each place of a backbone, and how good the whole of a guessed structure is."""
+
+    def __init__(
+        self, node_h_dim: tuple[int, int] = (40, 8), edge_h_dim: tuple[int, int] = (16, 1), num_layers: int = 3,
+        n_message: int = 3, top_k: int = 8, n_residues: int = 20, num_rbf: int = 16, drop_rate: float = 0.1,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.top_k, self.num_rbf = top_k, num_rbf
+        self.W_v = nn.Sequential(GVP((6, 3), node_h_dim, activate=False), GeometricNorm(node_h_dim))
+        self.W_e = nn.Sequential(GVP((2 * num_rbf, 1), edge_h_dim, activate=False), GeometricNorm(edge_h_dim))
+        self.layers = nn.ModuleList(
+            [GVPConvLayer(node_h_dim, edge_h_dim, n_message, drop_rate) for _ in range(num_layers)]
+        )
+        self.W_out = GVP(node_h_dim, (n_residues, 0), activate=False)
+        self.pool = nn.Sequential(GeometricNorm(node_h_dim), GVP(node_h_dim, (node_h_dim[0], 0)))
+        self.dense = nn.Sequential(
+            nn.Linear(node_h_dim[0], 2 * node_h_dim[0]), nn.ReLU(), nn.Dropout(drop_rate),
+            nn.Linear(2 * node_h_dim[0], 1), nn.Sigmoid(),
+        )  # fmt: skip
+
+    def knn_graph(self, ca: Tensor) -> Tensor:
+        """Edges (2, residues * top_k) from the nearest residues of each."""
+        distance = torch.cdist(ca, ca)
+        distance.fill_diagonal_(math.inf)
+        src = distance.topk(self.top_k, largest=False).indices
+        dst = torch.arange(len(ca), device=ca.device).unsqueeze(1).expand_as(src)
+        return torch.stack([src.flatten(), dst.flatten()])
+
+    def positional(self, edge_index: Tensor) -> Tensor:
+        """How far apart the residues of an edge are in the chain, as sines and cosines (edges, num_rbf)."""
+        d = edge_index[0] - edge_index[1]
+        frequency = torch.exp(torch.arange(0, self.num_rbf, 2, device=d.device) * -(math.log(10_000.0) / self.num_rbf))
+        angles = d.unsqueeze(-1) * frequency
+        return torch.cat([angles.cos(), angles.sin()], dim=-1)
+
+    def forward(self, coords: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (residues, kinds) and one quality, of the atoms N, CA and C of residues (residues, 3, 3)."""
+        ca = coords[:, 1]
+        edge_index = self.knn_graph(ca)
+        h_v = self.W_v((dihedrals(coords), torch.cat([orientations(ca), sidechains(coords)], dim=1)))
+        offset = ca[edge_index[0]] - ca[edge_index[1]]
+        e_s = torch.cat([rbf(offset.norm(dim=-1), count=self.num_rbf), self.positional(edge_index)], dim=-1)
+        h_e = self.W_e((e_s, F.normalize(offset, dim=-1).unsqueeze(-2)))
+        for layer in self.layers:
+            h_v = layer(h_v, edge_index, h_e)
+        logits, _ = self.W_out(h_v)
+        pooled, _ = self.pool(h_v)
+        return logits, self.dense(pooled.mean(dim=0, keepdim=True)).squeeze(-1)
+
+
+def _backbone() -> Tensor:
+    # a chain of atoms one and a half ångström apart
+    return F.normalize(torch.randn(72, 3) + 0.8, dim=-1).mul(1.5).cumsum(dim=0).view(24, 3, 3)
+
+
 NETS = [
     Entry("own/solov2", SOLOv2, given(numbers(1, 3, 128, 160))),
     Entry("own/pranet", PraNet, given(numbers(2, 3, 96, 96), lambda: (torch.rand(2, 1, 96, 96) > 0.7).float())),
     Entry("own/soft_moe", SoftMoEVisionTransformer, given(numbers(2, 3, 32, 32))),
     Entry("own/pangu_weather", PanguModel, given(numbers(1, 5, 6, 32, 64), numbers(1, 4, 32, 64))),
+    Entry("own/neural_relational_inference", NeuralRelationalInference, given(numbers(2, 5, 10, 4))),
+    Entry("own/gvp", ProteinModel, given(_backbone)),
 ]
