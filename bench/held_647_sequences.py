@@ -1,0 +1,315 @@
+"""Nets of speech, translation, code, machines, series and games as repositories write them, of the seventeenth list.
+
+They were written without a look at the rules of pictures or at any picture. The list is in `unseen.py`, and how its
+topics were drawn is in `held_647_vision.py`.
+"""
+
+# mypy: disable-error-code="no-any-return, no-untyped-call"
+# a call of a module has no type, nor has `unflatten`
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - everyone's name for it
+from torch import Tensor, nn
+
+from tests.corpus.entry import Entry, given, numbers, whole
+
+
+class MaskedConv1d(nn.Module):
+    """A convolution through time that sees zeros after the end of each recording."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, dilation: int = 1, groups: int = 1
+    ) -> None:
+        super().__init__()
+        padding = dilation * (kernel_size - 1) // 2
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias=False)
+        self.overlap = 2 * padding - dilation * (kernel_size - 1) - 1
+        self.stride = stride
+
+    def get_seq_len(self, lens: Tensor) -> Tensor:
+        """Lengths of the outputs of recordings of such lengths."""
+        return torch.div(lens + self.overlap, self.stride, rounding_mode="trunc") + 1
+
+    def forward(self, x: Tensor, lens: Tensor) -> tuple[Tensor, Tensor]:
+        """Features (batch, out_channels, frames / stride), and lengths."""
+        mask = torch.arange(x.size(2), device=x.device).expand(x.size(0), -1) >= lens.unsqueeze(1)
+        x = x.masked_fill(mask.unsqueeze(1), 0)
+        return self.conv(x), self.get_seq_len(lens)
+
+
+@dataclass
+class BlockConfig:
+    """A row of the table of a paper: so many convolutions alike, with or without a shortcut around them."""
+
+    filters: int
+    kernel: int
+    repeat: int = 1
+    stride: int = 1
+    dilation: int = 1
+    dropout: float = 0.0
+    residual: bool = False
+    separable: bool = True
+    groups: int = 1
+
+
+@dataclass
+class SpeechConfig:
+    """Sizes of a speech recogniser, much smaller than those of the paper."""
+
+    features: int = 32
+    vocabulary: Sequence[str] = tuple(" abcdefghijklmnopqrstuvwxyz'")
+    blocks: Sequence[BlockConfig] = field(
+        default_factory=lambda: [
+            BlockConfig(32, 33, stride=2),
+            BlockConfig(32, 33, repeat=3, residual=True),
+            BlockConfig(32, 39, repeat=3, residual=True),
+            BlockConfig(64, 51, repeat=3, residual=True),
+            BlockConfig(64, 63, repeat=3, residual=True),
+            BlockConfig(64, 87, dilation=2),
+            BlockConfig(128, 1, separable=False),
+        ]
+    )
+
+
+class JasperBlock(nn.Module):
+    """Convolutions of one row, each of channels by themselves and then of single frames."""
+
+    def __init__(self, inplanes: int, cfg: BlockConfig) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        channels = inplanes
+        for i in range(cfg.repeat):
+            layers += self._conv_bn(channels, cfg)
+            channels = cfg.filters
+            if i < cfg.repeat - 1:
+                layers += [nn.ReLU(), nn.Dropout(cfg.dropout)]
+        self.mconv = nn.ModuleList(layers)
+        self.res = None
+        if cfg.residual:
+            self.res = nn.ModuleList([MaskedConv1d(inplanes, cfg.filters, 1), nn.BatchNorm1d(cfg.filters, eps=1e-3)])
+        self.mout = nn.Sequential(nn.ReLU(), nn.Dropout(cfg.dropout))
+
+    @staticmethod
+    def _conv_bn(channels: int, cfg: BlockConfig) -> list[nn.Module]:
+        convs: list[nn.Module] = []
+        if cfg.separable:
+            convs.append(MaskedConv1d(channels, channels, cfg.kernel, cfg.stride, cfg.dilation, groups=channels))
+            convs.append(MaskedConv1d(channels, cfg.filters, 1, groups=cfg.groups))
+        else:
+            convs.append(MaskedConv1d(channels, cfg.filters, cfg.kernel, cfg.stride, cfg.dilation))
+        return [*convs, nn.BatchNorm1d(cfg.filters, eps=1e-3)]
+
+    def forward(self, input_: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Features (batch, filters, frames / stride), and lengths."""
+        xs, lens_orig = input_
+        out, lens = xs, lens_orig
+        for layer in self.mconv:
+            if isinstance(layer, MaskedConv1d):
+                out, lens = layer(out, lens)
+            else:
+                out = layer(out)
+        if self.res is not None:
+            conv, norm = self.res
+            res_out, _ = conv(xs, lens_orig)
+            out = out + norm(res_out)
+        return self.mout(out), lens
+
+
+class QuartzNet(nn.Module):
+    """Letters of recordings, by convolutions so wide and so thin that they cost little."""
+
+    def __init__(self, cfg: SpeechConfig | None = None) -> None:
+        super().__init__()
+        cfg = cfg or SpeechConfig()
+        blocks, feat_in = [], cfg.features
+        for block in cfg.blocks:
+            blocks.append(JasperBlock(feat_in, block))
+            feat_in = block.filters
+        self.encoder = nn.Sequential(*blocks)
+        self.blank = len(cfg.vocabulary)
+        self.decoder_layers = nn.Conv1d(feat_in, len(cfg.vocabulary) + 1, 1, bias=True)
+        self.loss = nn.CTCLoss(blank=self.blank, zero_infinity=True)
+        self.apply(self.init_weights)
+
+    @staticmethod
+    def init_weights(m: nn.Module) -> None:
+        """Weights whose spread is the same for all sizes."""
+        if isinstance(m, nn.Conv1d):
+            nn.init.xavier_uniform_(m.weight)
+
+    def normalize(self, x: Tensor, lens: Tensor) -> Tensor:
+        """Each band of each recording with mean zero and spread one over the frames that it has."""
+        there = torch.arange(x.size(2), device=x.device) < lens[:, None, None]
+        n = lens[:, None, None].to(x)
+        mean = (x * there).sum(dim=2, keepdim=True) / n
+        var = ((x - mean) * there).square().sum(dim=2, keepdim=True) / (n - 1)
+        return (x - mean) / (var.sqrt() + 1e-5)
+
+    def forward(self, signal: Tensor, signal_len: Tensor, text: Tensor, text_len: Tensor) -> dict[str, Tensor]:
+        """Logarithms of chances (batch, frames, letters), the likeliest letter of each frame, and the loss."""
+        encoded, encoded_len = self.encoder((self.normalize(signal, signal_len), signal_len))
+        log_probs = self.decoder_layers(encoded).transpose(1, 2).log_softmax(dim=-1)
+        loss = self.loss(log_probs.transpose(0, 1), text, encoded_len, text_len)
+        return {"log_probs": log_probs, "lengths": encoded_len, "greedy": log_probs.argmax(dim=-1), "loss": loss}
+
+
+@dataclass
+class NATConfig:
+    """Sizes of a translator, and the numbers of special words."""
+
+    vocab: int = 120
+    dim: int = 48
+    ffn_dim: int = 96
+    heads: int = 4
+    encoder_layers: int = 3
+    decoder_layers: int = 3
+    early_exit: tuple[int, int, int] = (1, 2, 3)  # layers for deletion, for how many to insert, and for which words
+    max_insert: int = 8
+    max_positions: int = 64
+    dropout: float = 0.1
+    max_iter: int = 3
+    bos: int = 0
+    pad: int = 1
+    eos: int = 2
+    unk: int = 3
+
+
+class TransformerLayer(nn.Module):
+    """A layer of a transformer, which attends to another sentence too if it is one of the decoder."""
+
+    def __init__(self, cfg: NATConfig, cross: bool) -> None:
+        super().__init__()
+        self.self_attn = nn.MultiheadAttention(cfg.dim, cfg.heads, cfg.dropout, batch_first=True)
+        self.self_attn_layer_norm = nn.LayerNorm(cfg.dim)
+        self.encoder_attn = None
+        if cross:
+            self.encoder_attn = nn.MultiheadAttention(cfg.dim, cfg.heads, cfg.dropout, batch_first=True)
+            self.encoder_attn_layer_norm = nn.LayerNorm(cfg.dim)
+        self.fc1, self.fc2 = nn.Linear(cfg.dim, cfg.ffn_dim), nn.Linear(cfg.ffn_dim, cfg.dim)
+        self.final_layer_norm = nn.LayerNorm(cfg.dim)
+        self.dropout = nn.Dropout(cfg.dropout)
+
+    def forward(self, x: Tensor, padding: Tensor, memory: Tensor | None = None, away: Tensor | None = None) -> Tensor:
+        """Features of the same shape; both masks are true where there is no word."""
+        attended, _ = self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False)
+        x = self.self_attn_layer_norm(x + self.dropout(attended))
+        if self.encoder_attn is not None:
+            attended, _ = self.encoder_attn(x, memory, memory, key_padding_mask=away, need_weights=False)
+            x = self.encoder_attn_layer_norm(x + self.dropout(attended))
+        return self.final_layer_norm(x + self.dropout(self.fc2(F.relu(self.fc1(x)))))
+
+
+def apply_del_words(tokens: Tensor, deleted: Tensor, cfg: NATConfig) -> Tensor:
+    """Words without those that are deleted, and with padding at the end instead."""
+    deleted = deleted.masked_fill(tokens == cfg.pad, True)
+    deleted = deleted.masked_fill((tokens == cfg.bos) | (tokens == cfg.eos), False)
+    order = torch.arange(tokens.size(1), device=tokens.device).expand_as(tokens)
+    reordering = order.masked_fill(deleted, tokens.size(1)).sort(1)[1]
+    return tokens.masked_fill(deleted, cfg.pad).gather(1, reordering)
+
+
+def apply_ins_masks(tokens: Tensor, counts: Tensor, cfg: NATConfig) -> Tensor:
+    """Words with so many unknown ones between each two."""
+    there = tokens != cfg.pad
+    lengths = there.sum(1)
+    counts = counts.masked_fill(~there[:, 1:], 0)
+    places = (counts + there[:, 1:]).cumsum(1)
+    out_lengths = lengths + counts.sum(1)
+    max_len = int(out_lengths.max())
+    filled = torch.arange(max_len, device=tokens.device)[None, :] < out_lengths[:, None]
+    out = torch.full((tokens.size(0), max_len), cfg.pad, device=tokens.device).masked_fill(filled, cfg.unk)
+    out[:, 0] = tokens[:, 0]
+    return out.scatter(1, places, tokens[:, 1:].masked_fill(~there[:, 1:], cfg.eos))
+
+
+class LevenshteinTransformer(nn.Module):
+    """A translator that corrects a sentence all at once: it deletes words, makes room, and fills the room."""
+
+    def __init__(self, cfg: NATConfig | None = None) -> None:
+        super().__init__()
+        self.cfg = cfg = cfg or NATConfig()
+        self.embed_tokens = nn.Embedding(cfg.vocab, cfg.dim, padding_idx=cfg.pad)
+        self.embed_positions = nn.Embedding(cfg.max_positions, cfg.dim)
+        self.embed_scale = math.sqrt(cfg.dim)
+        self.encoder = nn.ModuleList([TransformerLayer(cfg, cross=False) for _ in range(cfg.encoder_layers)])
+        self.decoder = nn.ModuleList([TransformerLayer(cfg, cross=True) for _ in range(cfg.decoder_layers)])
+        self.embed_word_del = nn.Linear(cfg.dim, 2, bias=False)
+        self.embed_mask_ins = nn.Linear(2 * cfg.dim, cfg.max_insert, bias=False)
+        self.dropout = nn.Dropout(cfg.dropout)
+        nn.init.normal_(self.embed_tokens.weight, std=cfg.dim**-0.5)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Vectors of words and of where they stand."""
+        positions = torch.arange(tokens.size(1), device=tokens.device)
+        return self.dropout(self.embed_scale * self.embed_tokens(tokens) + self.embed_positions(positions))
+
+    def encode(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Features of the source, and where it has no words."""
+        padding = src_tokens.eq(self.cfg.pad)
+        x = self.embed(src_tokens)
+        for layer in self.encoder:
+            x = layer(x, padding)
+        return x, padding
+
+    def extract_features(self, tokens: Tensor, encoder_out: tuple[Tensor, Tensor], early_exit: int) -> Tensor:
+        """Features of the target after so many layers."""
+        x = self.embed(tokens)
+        for layer in self.decoder[:early_exit]:
+            x = layer(x, tokens.eq(self.cfg.pad), *encoder_out)
+        return x
+
+    def forward_word_del(self, tokens: Tensor, encoder_out: tuple[Tensor, Tensor]) -> Tensor:
+        """Target without words that are thought to be wrong."""
+        x = self.extract_features(tokens, encoder_out, self.cfg.early_exit[0])
+        return apply_del_words(tokens, self.embed_word_del(x).log_softmax(-1).max(-1)[1].bool(), self.cfg)
+
+    def forward_mask_ins(self, tokens: Tensor, encoder_out: tuple[Tensor, Tensor]) -> Tensor:
+        """Target with room for words that are thought to lack."""
+        x = self.extract_features(tokens, encoder_out, self.cfg.early_exit[1])
+        between = torch.cat([x[:, :-1, :], x[:, 1:, :]], 2)
+        counts = self.embed_mask_ins(between).log_softmax(-1).max(-1)[1]
+        # twice the source and a few more are enough
+        room = 2 * (~encoder_out[1]).sum(1, keepdim=True) + 4 - tokens.ne(self.cfg.pad).sum(1, keepdim=True)
+        over = (counts.cumsum(1) - room).clamp(min=0)
+        return apply_ins_masks(tokens, (counts - over).clamp(min=0), self.cfg)
+
+    def forward_word_ins(self, tokens: Tensor, encoder_out: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Target with words in that room, and how sure each is."""
+        x = self.extract_features(tokens, encoder_out, self.cfg.early_exit[2])
+        scores, words = F.linear(x, self.embed_tokens.weight).log_softmax(-1).max(-1)
+        unknown = tokens.eq(self.cfg.unk)
+        return torch.where(unknown, words, tokens), scores.masked_fill(~unknown, 0.0)
+
+    def forward(self, src_tokens: Tensor, prev_output_tokens: Tensor) -> dict[str, Tensor]:
+        """Target words (batch, length) after some rounds, and how sure those of the last one are."""
+        encoder_out = self.encode(src_tokens)
+        tokens = prev_output_tokens
+        scores = torch.zeros_like(tokens, dtype=torch.float32)
+        for _ in range(self.cfg.max_iter):
+            if (tokens.ne(self.cfg.pad).sum(1) > 2).any():  # an empty sentence has nothing to delete
+                tokens = self.forward_word_del(tokens, encoder_out)
+            tokens = self.forward_mask_ins(tokens, encoder_out)
+            tokens, scores = self.forward_word_ins(tokens, encoder_out)
+        return {"tokens": tokens, "scores": scores}
+
+
+def _letters() -> Tensor:
+    return torch.randint(0, 28, (2, 9))
+
+
+def _source() -> Tensor:
+    tokens = torch.randint(4, 120, (2, 9))
+    tokens[:, 0], tokens[0, 8], tokens[1, 6], tokens[1, 7:] = 0, 2, 2, 1
+    return tokens
+
+
+NETS = [
+    Entry("own/quartznet", QuartzNet, given(numbers(2, 32, 120), whole(120, 90), _letters, whole(9, 6))),
+    Entry("own/levenshtein_transformer", LevenshteinTransformer, given(_source, whole([0, 2], [0, 2]))),
+]
