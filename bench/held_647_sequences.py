@@ -299,6 +299,227 @@ class LevenshteinTransformer(nn.Module):
         return {"tokens": tokens, "scores": scores}
 
 
+@dataclass
+class Code2VecOptions:
+    """Sizes of vocabularies and vectors."""
+
+    terminal_count: int = 200
+    path_count: int = 300
+    label_count: int = 50
+    terminal_embed_size: int = 32
+    path_embed_size: int = 40
+    encode_size: int = 64
+    dropout_prob: float = 0.25
+    angular_margin_loss: bool = True
+    angular_margin: float = 0.5
+    inverse_temp: float = 30.0
+
+
+class PathContextEncoder(nn.Module):
+    """Vectors of paths through a syntax tree, each with the two names at its ends."""
+
+    def __init__(self, option: Code2VecOptions) -> None:
+        super().__init__()
+        self.terminal_embedding = nn.Embedding(option.terminal_count, option.terminal_embed_size, padding_idx=0)
+        self.path_embedding = nn.Embedding(option.path_count, option.path_embed_size, padding_idx=0)
+        in_features = 2 * option.terminal_embed_size + option.path_embed_size
+        self.input_linear = nn.Linear(in_features, option.encode_size, bias=False)
+        self.input_layer_norm = nn.LayerNorm(option.encode_size)
+        self.input_dropout = nn.Dropout(option.dropout_prob)
+
+    def forward(self, starts: Tensor, paths: Tensor, ends: Tensor) -> Tensor:
+        """Vectors (batch, contexts, encode_size)."""
+        embed_starts = self.terminal_embedding(starts)
+        embed_paths = self.path_embedding(paths)
+        embed_ends = self.terminal_embedding(ends)
+        combined = torch.cat((embed_starts, embed_paths, embed_ends), dim=2)
+        size = combined.size()
+        combined = self.input_linear(combined.view(-1, size[2]))
+        combined = torch.tanh(self.input_layer_norm(combined))
+        return self.input_dropout(combined.view(size[0], size[1], -1))
+
+
+class LabelScorer(nn.Module):
+    """Scores of labels as angles to a vector of each; the right one must be nearer than others by a margin."""
+
+    def __init__(self, option: Code2VecOptions) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(option.label_count, option.encode_size))
+        nn.init.xavier_uniform_(self.weight)
+        self.cos_m, self.sin_m = math.cos(option.angular_margin), math.sin(option.angular_margin)
+        self.threshold = math.cos(math.pi - option.angular_margin)
+        self.mm = math.sin(math.pi - option.angular_margin) * option.angular_margin
+        self.inverse_temp = option.inverse_temp
+
+    def forward(self, code_vector: Tensor, label: Tensor | None = None) -> Tensor:
+        """Logits (batch, labels), of which that of the right label is lowered if it is given."""
+        cosine = F.linear(F.normalize(code_vector), F.normalize(self.weight))
+        if label is None:
+            return cosine * self.inverse_temp
+        sine = torch.sqrt((1.0 - cosine.square()).clamp(0, 1))
+        phi = cosine * self.cos_m - sine * self.sin_m
+        phi = torch.where(cosine > self.threshold, phi, cosine - self.mm)
+        one_hot = torch.zeros_like(cosine).scatter_(1, label.view(-1, 1), 1)
+        return (one_hot * phi + (1.0 - one_hot) * cosine) * self.inverse_temp
+
+
+class Code2Vec(nn.Module):
+    """A name for a method, from a bag of paths of which attention picks those that tell most."""
+
+    def __init__(self, option: Code2VecOptions | None = None) -> None:
+        super().__init__()
+        self.option = option = option or Code2VecOptions()
+        self.encoder = PathContextEncoder(option)
+        self.attention_parameter = nn.Parameter(torch.randn(option.encode_size, 1) / math.sqrt(option.encode_size))
+        self.output_linear = (
+            LabelScorer(option) if option.angular_margin_loss else nn.Linear(option.encode_size, option.label_count)
+        )
+
+    def get_attention(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """Shares (batch, contexts) of contexts that are there."""
+        attn_param = self.attention_parameter.unsqueeze(0).expand(vectors.size(0), -1, -1)
+        attn_ca = torch.bmm(vectors, attn_param).squeeze(2)
+        return F.softmax(attn_ca.masked_fill(~mask, -torch.inf), dim=1)
+
+    def forward(self, contexts: dict[str, Tensor], label: Tensor) -> dict[str, Tensor]:
+        """Logits (batch, labels), vectors of methods, shares of contexts, and the loss."""
+        starts, paths, ends = contexts["starts"], contexts["paths"], contexts["ends"]
+        vectors = self.encoder(starts, paths, ends)
+        attention = self.get_attention(vectors, paths > 0)
+        code_vector = torch.sum(vectors * attention.unsqueeze(-1), dim=1)
+        if self.option.angular_margin_loss:
+            loss = F.cross_entropy(self.output_linear(code_vector, label), label)
+        else:
+            loss = F.cross_entropy(self.output_linear(code_vector), label)
+        logits = self.output_linear(code_vector)
+        return {"logits": logits, "code_vector": code_vector, "attention": attention, "loss": loss}
+
+
+class PlanarFlow(nn.Module):
+    """A bend of space along one plane, whose change of volume is known."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.w = nn.Parameter(0.1 * torch.randn(dim))
+        self.u = nn.Parameter(0.1 * torch.randn(dim))
+        self.b = nn.Parameter(torch.zeros(1))
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Bent points (…, dim) and logarithms of changes of volume (…)."""
+        wu = self.w @ self.u
+        u_hat = self.u + (F.softplus(wu) - 1 - wu) * self.w / self.w.square().sum()  # so that it can be undone
+        t = torch.tanh(z @ self.w + self.b)
+        psi = (1 - t.square()).unsqueeze(-1) * self.w
+        log_det = (1 + psi @ u_hat).abs().clamp(min=1e-6).log()
+        return z + t.unsqueeze(-1) * u_hat, log_det
+
+
+class GaussianHead(nn.Module):
+    """Mean and spread of a normal distribution, after one dense layer or two."""
+
+    def __init__(self, in_dim: int, hidden: Sequence[int], out_dim: int, eps: float = 1e-4) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for size in hidden:
+            layers += [nn.Linear(in_dim, size), nn.ReLU()]
+            in_dim = size
+        self.hidden = nn.Sequential(*layers)
+        self.mu = nn.Linear(in_dim, out_dim)
+        self.sigma = nn.Linear(in_dim, out_dim)
+        self.eps = eps
+
+    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Both (…, out_dim)."""
+        h = self.hidden(h)
+        return self.mu(h), F.softplus(self.sigma(h)) + self.eps
+
+
+def normal_log_prob(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Logarithms of densities, of each number by itself."""
+    return -0.5 * ((x - mean) / std).square() - std.log() - 0.5 * math.log(2 * math.pi)
+
+
+class InferenceNet(nn.Module):
+    """Hidden variables of a window, each drawn with the one before it in mind, and bent by flows."""
+
+    def __init__(self, x_dim: int, z_dim: int, rnn_hidden: int, dense_dim: int, n_flows: int) -> None:
+        super().__init__()
+        self.z_dim = z_dim
+        self.rnn = nn.GRU(x_dim, rnn_hidden, batch_first=True)
+        self.head = GaussianHead(rnn_hidden + z_dim, [dense_dim, dense_dim], z_dim)
+        self.flows = nn.ModuleList([PlanarFlow(z_dim) for _ in range(n_flows)])
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Variables (batch, window, z_dim), and logarithms of their densities (batch, window)."""
+        e, _ = self.rnn(x)
+        z = x.new_zeros(x.size(0), self.z_dim)
+        zs, log_qs = [], []
+        for t in range(x.size(1)):
+            mu, sigma = self.head(torch.cat([e[:, t], z], dim=-1))
+            z = mu + sigma * torch.randn_like(sigma)
+            log_q = normal_log_prob(z, mu, sigma).sum(-1)
+            zs.append(z)
+            log_qs.append(log_q)
+        z_k, log_q_k = torch.stack(zs, dim=1), torch.stack(log_qs, dim=1)
+        for flow in self.flows:
+            z_k, log_det = flow(z_k)
+            log_q_k = log_q_k - log_det
+        return z_k, log_q_k
+
+
+class GenerativeNet(nn.Module):
+    """Values of sensors from hidden variables, which themselves move on from step to step by a linear rule."""
+
+    def __init__(self, x_dim: int, z_dim: int, rnn_hidden: int, dense_dim: int) -> None:
+        super().__init__()
+        self.transition = nn.Linear(z_dim, z_dim, bias=False)
+        self.observe = nn.Linear(z_dim, z_dim, bias=False)
+        nn.init.eye_(self.transition.weight)
+        nn.init.eye_(self.observe.weight)
+        self.log_noise = nn.Parameter(torch.zeros(z_dim))
+        self.rnn = nn.GRU(z_dim, rnn_hidden, batch_first=True)
+        self.head = GaussianHead(rnn_hidden, [dense_dim, dense_dim], x_dim)
+
+    def log_prior(self, z: Tensor) -> Tensor:
+        """Logarithms of densities (batch, window) of each step given the one before, the first given zero."""
+        previous = F.pad(z[:, :-1], (0, 0, 1, 0))
+        expected = self.observe(self.transition(previous))
+        return normal_log_prob(z, expected, self.log_noise.exp()).sum(-1)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and spreads of sensors (batch, window, x_dim)."""
+        d, _ = self.rnn(z)
+        return self.head(d)
+
+
+class OmniAnomaly(nn.Module):
+    """How odd the last moment of a window of many sensors is, by how well it can be told from what is usual."""
+
+    def __init__(
+        self, x_dim: int = 12, z_dim: int = 4, rnn_num_hidden: int = 32, dense_dim: int = 32, nf_layers: int = 3,
+        test_n_z: int = 4, threshold: float = -20.0,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.test_n_z, self.threshold = test_n_z, threshold
+        self.q_net = InferenceNet(x_dim, z_dim, rnn_num_hidden, dense_dim, nf_layers)
+        self.p_net = GenerativeNet(x_dim, z_dim, rnn_num_hidden, dense_dim)
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        """Loss, scores of the last moments, of each sensor and of all of them, and which of those are too low.
+
+        Windows are (batch, window, x_dim).
+        """
+        n_z = 1 if self.training else self.test_n_z
+        many = x.repeat(n_z, 1, 1)
+        z, log_q = self.q_net(many)
+        mean, std = self.p_net(z)
+        log_px = normal_log_prob(many, mean, std)
+        elbo = log_px.sum(-1) + self.p_net.log_prior(z) - log_q
+        per_sensor = log_px[:, -1].view(n_z, *x.shape[::2]).mean(dim=0)
+        score = per_sensor.sum(dim=-1)
+        return {"loss": -elbo.mean(), "sensors": per_sensor, "score": score, "anomaly": score < self.threshold}
+
+
 def _letters() -> Tensor:
     return torch.randint(0, 28, (2, 9))
 
@@ -309,7 +530,16 @@ def _source() -> Tensor:
     return tokens
 
 
+def _methods() -> dict[str, Tensor]:
+    contexts = {key: torch.randint(1, n, (2, 14)) for key, n in (("starts", 200), ("paths", 300), ("ends", 200))}
+    for it in contexts.values():
+        it[1, 9:] = 0
+    return contexts
+
+
 NETS = [
     Entry("own/quartznet", QuartzNet, given(numbers(2, 32, 120), whole(120, 90), _letters, whole(9, 6))),
     Entry("own/levenshtein_transformer", LevenshteinTransformer, given(_source, whole([0, 2], [0, 2]))),
+    Entry("own/code2vec", Code2Vec, given(_methods, whole(4, 17))),
+    Entry("own/omnianomaly", OmniAnomaly, given(numbers(2, 12, 12))),
 ]
