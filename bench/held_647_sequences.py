@@ -520,6 +520,244 @@ class OmniAnomaly(nn.Module):
         return {"loss": -elbo.mean(), "sensors": per_sensor, "score": score, "anomaly": score < self.threshold}
 
 
+class InputAttentionEncoder(nn.Module):
+    """States of a memory that, at each step, attends to those of many driving series that matter then."""
+
+    def __init__(self, n_series: int, hidden: int, window: int) -> None:
+        super().__init__()
+        self.hidden, self.window = hidden, window
+        self.lstm_cell = nn.LSTMCell(n_series, hidden)
+        self.w_e = nn.Linear(2 * hidden, window, bias=False)
+        self.u_e = nn.Linear(window, window, bias=False)
+        self.v_e = nn.Linear(window, 1, bias=False)
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """States (batch, window, hidden) and shares of series (batch, window, series)."""
+        h = inputs.new_zeros(inputs.size(0), self.hidden)
+        s = torch.zeros_like(h)
+        u_x = self.u_e(inputs.transpose(1, 2))
+        encoded = torch.zeros(inputs.size(0), self.window, self.hidden, device=inputs.device)
+        alphas = []
+        for t in range(self.window):
+            w_h = self.w_e(torch.cat((h, s), dim=1)).unsqueeze(1)
+            e = self.v_e(torch.tanh(w_h + u_x)).squeeze(2)
+            alpha = F.softmax(e, dim=1)
+            h, s = self.lstm_cell(alpha * inputs[:, t, :], (h, s))
+            encoded[:, t, :] = h
+            alphas.append(alpha)
+        return encoded, torch.stack(alphas, dim=1)
+
+
+class TemporalAttentionDecoder(nn.Module):
+    """A second memory, of the target series, that attends to all states of the first."""
+
+    def __init__(self, encoder_hidden: int, hidden: int, horizon: int) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.attn_layer = nn.Sequential(
+            nn.Linear(2 * hidden + encoder_hidden, encoder_hidden), nn.Tanh(), nn.Linear(encoder_hidden, 1)
+        )
+        self.lstm_cell = nn.LSTMCell(1, hidden)
+        self.fc = nn.Linear(encoder_hidden + 1, 1)
+        self.fc_final = nn.Sequential(nn.Linear(hidden + encoder_hidden, hidden), nn.Linear(hidden, horizon))
+
+    def forward(self, encoded: Tensor, y_history: Tensor) -> tuple[Tensor, Tensor]:
+        """Values of the target that come next (batch, horizon), and shares of steps (batch, window, window)."""
+        batch, window, _ = encoded.shape
+        d, c = (encoded.new_zeros(batch, self.hidden) for _ in range(2))
+        context, betas = encoded[:, 0], []
+        for t in range(window):
+            x = torch.cat((d.unsqueeze(1).repeat(1, window, 1), c.unsqueeze(1).repeat(1, window, 1), encoded), dim=2)
+            beta = F.softmax(self.attn_layer(x).view(batch, window), dim=1)
+            context = torch.bmm(beta.unsqueeze(1), encoded).squeeze(1)
+            betas.append(beta)
+            if t < window - 1:
+                y_tilde = self.fc(torch.cat((context, y_history[:, t : t + 1]), dim=1))
+                d, c = self.lstm_cell(y_tilde, (d, c))
+        return self.fc_final(torch.cat((d, context), dim=1)), torch.stack(betas, dim=1)
+
+
+class DARNN(nn.Module):
+    """Forecasts of a share index from its own past and the prices of its shares."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self, n_series: int = 12, window: int = 8, encoder_hidden: int = 24, decoder_hidden: int = 24, horizon: int = 1
+    ) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(n_series))
+        self.register_buffer("std", torch.ones(n_series))
+        self.encoder = InputAttentionEncoder(n_series, encoder_hidden, window)
+        self.decoder = TemporalAttentionDecoder(encoder_hidden, decoder_hidden, horizon)
+
+    def forward(self, driving: Tensor, y_history: Tensor, y_target: Tensor | None = None) -> dict[str, Tensor]:
+        """Forecasts (batch, horizon) and both kinds of shares, and the loss if what came is known.
+
+        The driving series are (batch, window, series), the history of the target is one step shorter.
+        """
+        encoded, alpha = self.encoder((driving - self.mean) / self.std)
+        y_pred, beta = self.decoder(encoded, y_history)
+        out = {"forecast": y_pred, "alpha": alpha, "beta": beta}
+        if y_target is not None:
+            out["loss"] = F.mse_loss(y_pred, y_target)
+        return out
+
+
+class DilatedLSTM(nn.Module):
+    """A memory of several parts that take turns, so that each keeps what it knows for longer."""
+
+    def __init__(self, input_size: int, hidden_size: int, radius: int) -> None:
+        super().__init__()
+        self.radius, self.hidden_size = radius, hidden_size
+        self.rnn_cell = nn.LSTMCell(input_size, hidden_size)
+
+    def initial(self, batch: int) -> tuple[Tensor, Tensor]:
+        """Empty parts, both (radius, batch, hidden_size)."""
+        zeros = torch.zeros(self.radius, batch, self.hidden_size, device=self.rnn_cell.weight_ih.device)
+        return zeros, zeros
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor], tick: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """The sum of all parts (batch, hidden_size), and the parts, of which one is new."""
+        hx, cx = state
+        turn = tick % self.radius
+        h, c = self.rnn_cell(x, (hx[turn], cx[turn]))
+        which = torch.tensor([turn], device=x.device)
+        hx, cx = hx.index_copy(0, which, h[None]), cx.index_copy(0, which, c[None])
+        return hx.sum(dim=0), (hx, cx)
+
+
+class Perception(nn.Sequential):
+    """Features of a screen."""
+
+    def __init__(self, channels: int, screen: int, d: int) -> None:
+        side = ((screen - 8) // 4 + 1 - 4) // 2 + 1
+        super().__init__(
+            nn.Conv2d(channels, 16, kernel_size=8, stride=4), nn.ReLU(),
+            nn.Conv2d(16, 32, kernel_size=4, stride=2), nn.ReLU(),
+            nn.Flatten(), nn.Linear(32 * side * side, d), nn.ReLU(),
+        )  # fmt: skip
+
+
+class Manager(nn.Module):
+    """A player that acts rarely: it sets directions in which the features of the game should move."""
+
+    def __init__(self, d: int, radius: int, eps: float) -> None:
+        super().__init__()
+        self.Mspace = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+        self.Mrnn = DilatedLSTM(d, d, radius)
+        self.critic = nn.Linear(d, 1)
+        self.eps = eps
+
+    def forward(
+        self, z: Tensor, state: tuple[Tensor, Tensor], tick: int
+    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """The features and goal of a step (batch, d), how good things look (batch), and the memory."""
+        s = self.Mspace(z)
+        goal_hat, state = self.Mrnn(s, state, tick)
+        value = self.critic(goal_hat).squeeze(-1)
+        goal = F.normalize(goal_hat, dim=-1)
+        if self.training and self.eps > 0:  # now and then any direction at all
+            noise = F.normalize(torch.randn_like(goal), dim=-1)
+            goal = torch.where(torch.rand(len(goal), 1, device=goal.device) < self.eps, noise, goal)
+        return s, goal, value, state
+
+
+class Worker(nn.Module):
+    """A player that acts at each step, as the goals that it was given lately want it."""
+
+    def __init__(self, d: int, k: int, num_actions: int) -> None:
+        super().__init__()
+        self.num_actions, self.k = num_actions, k
+        self.Wrnn = nn.LSTMCell(d, k * num_actions)
+        self.phi = nn.Linear(d, k, bias=False)
+        self.critic = nn.Sequential(nn.Linear(k * num_actions, 50), nn.ReLU(), nn.Linear(50, 1))
+
+    def forward(
+        self, z: Tensor, goals: Sequence[Tensor], state: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """Logits of actions (batch, num_actions), how good things look (batch), and the memory."""
+        hx, cx = self.Wrnn(z, state)
+        w = self.phi(torch.stack(list(goals)).detach().sum(dim=0))
+        u = hx.reshape(-1, self.num_actions, self.k)
+        logits = torch.einsum("bak,bk->ba", u, w)
+        return logits, self.critic(hx).squeeze(-1), (hx, cx)
+
+
+class FeudalNetwork(nn.Module):
+    """A manager and a worker who play together, and learn from rewards of the game and for goals that were reached."""
+
+    def __init__(
+        self, channels: int = 3, screen: int = 40, num_actions: int = 5, d: int = 64, k: int = 8, c: int = 3,
+        radius: int = 3, eps: float = 0.01, gamma_w: float = 0.95, gamma_m: float = 0.99, alpha: float = 0.5,
+        entropy_coef: float = 0.01,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.c, self.alpha, self.entropy_coef = c, alpha, entropy_coef
+        self.gamma_w, self.gamma_m = gamma_w, gamma_m
+        self.percept = Perception(channels, screen, d)
+        self.manager = Manager(d, radius, eps)
+        self.worker = Worker(d, k, num_actions)
+
+    def intrinsic_reward(self, states: Tensor, goals: Tensor) -> Tensor:
+        """How far features went the way of the goals of the last steps (time, batch)."""
+        rewards = [torch.zeros_like(states[0, :, 0])]
+        for t in range(1, len(states)):
+            back = range(1, min(t, self.c) + 1)
+            near = [F.cosine_similarity(states[t] - states[t - i], goals[t - i], dim=-1) for i in back]
+            rewards.append(sum(near, torch.zeros_like(near[0])) / len(near))
+        return torch.stack(rewards).detach()
+
+    def discounted(self, rewards: Tensor, last: Tensor, masks: Tensor, gamma: float) -> Tensor:
+        """Sums of rewards to come (time, batch)."""
+        returns, ret = list[Tensor](), last.detach()
+        for reward, mask in zip(reversed(rewards), reversed(masks), strict=True):
+            ret = reward + gamma * ret * mask
+            returns.insert(0, ret)
+        return torch.stack(returns)
+
+    def losses(self, rollout: dict[str, Tensor], out: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Losses of both players and of what each of them expects."""
+        states, goals, masks = out["states"], out["goals"], 1 - rollout["done"]
+        ret_m = self.discounted(rollout["reward"], out["value_manager"][-1], masks, self.gamma_m)
+        wanted = rollout["reward"] + self.alpha * self.intrinsic_reward(states, goals)
+        ret_w = self.discounted(wanted, out["value_worker"][-1], masks, self.gamma_w)
+        adv_m, adv_w = ret_m - out["value_manager"], ret_w - out["value_worker"]
+        moved = (states[self.c :] - states[: -self.c]).detach()
+        loss_m = -(adv_m[: -self.c].detach() * F.cosine_similarity(moved, goals[: -self.c], dim=-1)).mean()
+        log_prob = out["logits"].log_softmax(dim=-1)
+        chosen = log_prob.gather(-1, rollout["action"].unsqueeze(-1)).squeeze(-1)
+        entropy = -(log_prob.exp() * log_prob).sum(-1).mean()
+        loss_w = -(adv_w.detach() * chosen).mean() - self.entropy_coef * entropy
+        value_loss = 0.5 * (adv_w.square().mean() + adv_m.square().mean())
+        return {"loss_worker": loss_w, "loss_manager": loss_m, "value_loss": value_loss}
+
+    def forward(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Logits, values, goals and losses of what was played, all of it (time, batch, …)."""
+        frames = rollout["frames"]
+        time, batch = frames.shape[:2]
+        zs = self.percept(frames.flatten(0, 1)).view(time, batch, -1)
+        m_state = self.manager.Mrnn.initial(batch)
+        w_state = (zs.new_zeros(batch, self.worker.k * self.worker.num_actions),) * 2
+        kept: dict[str, list[Tensor]] = {
+            it: [] for it in ("states", "goals", "value_manager", "logits", "value_worker")
+        }
+        for t in range(time):
+            mask = (1 - rollout["done"][t - 1] if t else zs.new_ones(batch)).unsqueeze(-1)
+            m_state = (m_state[0] * mask, m_state[1] * mask)
+            w_state = (w_state[0] * mask, w_state[1] * mask)
+            s, goal, value_m, m_state = self.manager(zs[t], m_state, t)
+            kept["states"].append(s)
+            kept["goals"].append(goal)
+            logits, value_w, w_state = self.worker(zs[t], kept["goals"][-self.c :], w_state)
+            kept["logits"].append(logits)
+            kept["value_manager"].append(value_m)
+            kept["value_worker"].append(value_w)
+        out = {name: torch.stack(them) for name, them in kept.items()}
+        return out | self.losses(rollout, out)
+
+
 def _letters() -> Tensor:
     return torch.randint(0, 28, (2, 9))
 
@@ -537,9 +775,20 @@ def _methods() -> dict[str, Tensor]:
     return contexts
 
 
+def _rollout() -> dict[str, Tensor]:
+    return {
+        "frames": torch.rand(6, 2, 3, 40, 40),
+        "action": torch.randint(0, 5, (6, 2)),
+        "reward": torch.randn(6, 2),
+        "done": torch.zeros(6, 2),
+    }
+
+
 NETS = [
     Entry("own/quartznet", QuartzNet, given(numbers(2, 32, 120), whole(120, 90), _letters, whole(9, 6))),
     Entry("own/levenshtein_transformer", LevenshteinTransformer, given(_source, whole([0, 2], [0, 2]))),
     Entry("own/code2vec", Code2Vec, given(_methods, whole(4, 17))),
     Entry("own/omnianomaly", OmniAnomaly, given(numbers(2, 12, 12))),
+    Entry("own/da_rnn", DARNN, given(numbers(2, 8, 12), numbers(2, 7), numbers(2, 1))),
+    Entry("own/feudal_network", FeudalNetwork, given(_rollout)),
 ]
