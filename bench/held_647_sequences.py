@@ -429,7 +429,7 @@ class GaussianHead(nn.Module):
         self.eps = eps
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Both (…, out_dim)."""
+        """The mean and the spread, both (…, out_dim)."""
         h = self.hidden(h)
         return self.mu(h), F.softplus(self.sigma(h)) + self.eps
 
@@ -493,7 +493,7 @@ class GenerativeNet(nn.Module):
 
 
 class OmniAnomaly(nn.Module):
-    """How odd the last moment of a window of many sensors is, by how well it can be told from what is usual."""
+    """A score of the last moment of a window of many sensors: how likely it is after what is usual."""
 
     def __init__(
         self, x_dim: int = 12, z_dim: int = 4, rnn_num_hidden: int = 32, dense_dim: int = 32, nf_layers: int = 3,
@@ -701,7 +701,7 @@ class FeudalNetwork(nn.Module):
         self.worker = Worker(d, k, num_actions)
 
     def intrinsic_reward(self, states: Tensor, goals: Tensor) -> Tensor:
-        """How far features went the way of the goals of the last steps (time, batch)."""
+        """Rewards (time, batch) for features that went the way of the goals of the last steps."""
         rewards = [torch.zeros_like(states[0, :, 0])]
         for t in range(1, len(states)):
             back = range(1, min(t, self.c) + 1)

@@ -537,7 +537,7 @@ class SoftMoEVisionTransformer(nn.Module):
 class EarthAttention3D(nn.Module):
     """Attention within windows of the air, with biases of their own for each height and latitude.
 
-    Windows at different longitudes share them, since the earth looks the same all around but for what it is told.
+    Windows at different longitudes share them, since the earth turns under the same sun.
     """
 
     position_index: Tensor
@@ -619,7 +619,7 @@ class EarthSpecificBlock(nn.Module):
         return x.permute(0, 2, 4, 3, 5, 1, 6, 7).reshape(-1, z, h, w, x.shape[-1])
 
     def skip_some(self, x: Tensor) -> Tensor:
-        """What is added, without it for some of the batch while training."""
+        """A change to add, which is dropped for some of the batch while training."""
         if not self.training or self.drop_path == 0:
             return x
         keep = torch.rand(x.shape[0], 1, 1, device=x.device) >= self.drop_path
@@ -725,7 +725,7 @@ class PanguModel(nn.Module):
         return upper, self.deconv_surface(x[:, :, 0])
 
     def forward(self, upper: Tensor, surface: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the same shapes: upper (batch, n_upper, levels, latitudes, longitudes), and surface without levels."""
+        """The later weather: upper (batch, n_upper, levels, latitudes, longitudes), and surface without levels."""
         x = self.embed(upper, surface)
         skip = x
         for i, layer in enumerate(self.layers):
@@ -943,7 +943,7 @@ class GeometricNorm(nn.Module):
         self.scalar_norm = nn.LayerNorm(dims[0])
 
     def forward(self, x: Geometric) -> Geometric:
-        """Of the same shapes."""
+        """Scalars and vectors of the same shapes."""
         s, v = x
         vn = norm_no_nan(v, keepdims=True).square().mean(dim=-2, keepdim=True).sqrt()
         return self.scalar_norm(s), v / vn
@@ -958,7 +958,7 @@ class GeometricDropout(nn.Module):
         self.vdropout = nn.Dropout1d(rate)
 
     def forward(self, x: Geometric) -> Geometric:
-        """Of the same shapes."""
+        """Scalars and vectors of the same shapes."""
         return self.sdropout(x[0]), self.vdropout(x[1])
 
 
@@ -1024,7 +1024,7 @@ def rbf(distance: Tensor, d_max: float = 20.0, count: int = 16) -> Tensor:
 
 
 class ProteinModel(nn.Module):
-    """Which residue fits at each place of a backbone, and how good the whole of a guessed structure is."""
+    """A model of the residues that fit a backbone, and of the quality of a guessed structure."""
 
     def __init__(
         self, node_h_dim: tuple[int, int] = (40, 8), edge_h_dim: tuple[int, int] = (16, 1), num_layers: int = 3,
@@ -1053,7 +1053,7 @@ class ProteinModel(nn.Module):
         return torch.stack([src.flatten(), dst.flatten()])
 
     def positional(self, edge_index: Tensor) -> Tensor:
-        """How far apart the residues of an edge are in the chain, as sines and cosines (edges, num_rbf)."""
+        """Distances in the chain between the residues of edges, as sines and cosines (edges, num_rbf)."""
         d = edge_index[0] - edge_index[1]
         frequency = torch.exp(torch.arange(0, self.num_rbf, 2, device=d.device) * -(math.log(10_000.0) / self.num_rbf))
         angles = d.unsqueeze(-1) * frequency
