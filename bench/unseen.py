@@ -56,6 +56,8 @@ from bench import (  # noqa: E402
     held_577_vision,
     held_613_sequences,
     held_613_vision,
+    held_647_sequences,
+    held_647_vision,
     held_sequences,
     held_vision,
 )
@@ -240,6 +242,8 @@ NETS = [
     *held_577_sequences.NETS,
     *held_613_vision.NETS,
     *held_613_sequences.NETS,
+    *held_647_vision.NETS,
+    *held_647_sequences.NETS,
 ]
 """Nets of all lists in turn; a list that is drawn has those that no list before it has."""
 
