@@ -144,7 +144,8 @@ def _with_as_many_placeholders(model: nn.Module, values: Values, cause: str) -> 
     found = says("counts placeholders", cause)
     wanted = next((int(count) for count in found.groups() if count), 0) if found else 0
     if wanted > _MOST_PLACEHOLDERS:
-        wanted //= next((m.embedding_dim for m in model.modules() if isinstance(m, nn.Embedding)), wanted)
+        tables = [(m.num_embeddings, m.embedding_dim) for m in model.modules() if isinstance(m, nn.Embedding)]
+        wanted //= max(tables, default=(0, wanted))[1]  # the largest is that of words
     rows = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.dim() == 2}
     for row in rows.values() if wanted else ():
         tokens = row[0].tolist()
