@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -142,11 +143,12 @@ _MOST_PLACEHOLDERS = 1 << 13
 def _with_as_many_placeholders(model: nn.Module, values: Values, cause: str) -> Iterator[Values]:
     """Rows of indices in which what stands for features stands as often as the error says that there are features."""
     found = says("counts placeholders", cause)
-    wanted = next((int(count) for count in found.groups() if count), 0) if found else 0
-    if wanted > _MOST_PLACEHOLDERS:
-        wanted //= next((m.embedding_dim for m in model.modules() if isinstance(m, nn.Embedding)), wanted)
+    said = next((int(count) for count in found.groups() if count), 0) if found else 0
+    tables = [(m.num_embeddings, m.embedding_dim) for m in model.modules() if isinstance(m, nn.Embedding)]
+    width = max(tables, default=(0, 1))[1]  # the largest is that of words, as wide as a feature
+    counts = [said // width] * (said % width == 0) + [said] * (said <= _MOST_PLACEHOLDERS)
     rows = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.dim() == 2}
-    for row in rows.values() if wanted else ():
+    for wanted, row in product(counts, rows.values()) if said else ():
         tokens = row[0].tolist()
         for token in dict.fromkeys(token for token in tokens if tokens.count(token) not in (1, wanted // len(row))):
             before = tokens.index(token)

@@ -184,6 +184,66 @@ def test_words_stand_beside_what_a_model_sees_and_hears(parts: dict[str, Any], s
     assert guess(Both(**parts).to(device)).guessed.startswith(said)
 
 
+class Shows(nn.Module):
+    """Words beside patches of a picture, of which an error counts the numbers; the first table is not that of words."""
+
+    main_input_name = "input_ids"
+    input_modalities = ("text", "image")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.see, self.places, self.words = nn.Conv2d(3, 600, 8, 8), nn.Embedding(16, 4), nn.Embedding(50, 600)
+        sizes = SimpleNamespace(image_size=32, patch_size=8)
+        self.config = SimpleNamespace(pages_config=SimpleNamespace(image_token_id=40, vision_config=sizes))
+
+    def _beside(self, input_ids: Tensor, features: Tensor | None) -> Tensor:
+        embeds, mask = self.words(input_ids), input_ids == 40
+        if features is None:
+            return embeds
+        if int(mask.sum()) != len(features):
+            raise ValueError(f"features and tokens do not match, tokens: {mask.sum()}, features: {features.numel()}")
+        return embeds.masked_scatter(mask[..., None], features)
+
+
+class Pages(Shows):
+    def forward(
+        self, input_ids: Tensor, pixel_values: Tensor | None = None, pixel_attention_mask: Tensor | None = None
+    ) -> Any:
+        if pixel_values is None:
+            return self._beside(input_ids, None)
+        pages = pixel_values[pixel_attention_mask.nonzero(as_tuple=True)]  # type: ignore[union-attr] # it must be there
+        return self._beside(input_ids, self.see(pages).flatten(2).mT.flatten(0, 1))
+
+
+class Plain(Shows):
+    def forward(self, input_ids: Tensor, pixel_values: Tensor | None = None, image_sizes: Tensor | None = None) -> Any:
+        assert image_sizes is None, "only other encoders take it"
+        return self._beside(input_ids, None if pixel_values is None else self.see(pixel_values).flatten(2).mT[0])
+
+
+class Patches(Shows):
+    def forward(
+        self, input_ids: Tensor, pixel_values: Tensor | None = None, image_grid_thw: Tensor | None = None
+    ) -> Any:
+        assert (pixel_values is None) == (image_grid_thw is None)
+        return self._beside(input_ids, None if pixel_values is None else self.see(pixel_values).flatten(1))
+
+
+Pages.__module__ = Plain.__module__ = Patches.__module__ = "transformers.models.some"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Pages(), "pixel_values=1,1,3,32,32; input_ids=[1, 32]; pixel_attention_mask=[1, 1], words and"),
+        (Plain(), "pixel_values=1,3,32,32; input_ids=[1, 32], words and"),
+        (Patches(), "pixel_values=16,3,8,8; input_ids=[1, 32]; image_grid_thw=[1, 3], words and"),
+    ],
+)
+def test_pictures_come_as_pages_and_as_patches(model: nn.Module, said: str) -> None:
+    assert guess(model).guessed.startswith(said)
+
+
 class Listens(nn.Module):
     main_input_name = "input_values"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -63,7 +64,7 @@ _MEDIA = {"image": ("vision_config", "pixel_values"), "audio": ("audio_config", 
 _KINDS = {"image": 1, "audio": 3}
 """What `mm_token_type_ids` says of the tokens in the place of a medium."""
 _PLACEHOLDERS = 8  # a first try: the forward says how many features there are
-_OF_BINS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
+_OF_BINS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size", "input_dim")
 _FRAMES = 192
 """Frames of a spectrogram: more than a second, and a number that encoders can halve often."""
 
@@ -81,12 +82,12 @@ def with_media(model: nn.Module, batch: int) -> Iterator[Guess]:
     found: dict[str, tuple[int, str, _Config]] = {}
     for kind, (where, *names) in _MEDIA.items():
         token = config.get(f"{kind}_token_id", f"{kind}_token_index", default=None)
-        part = getattr(model.config, where, None) or (None if hasattr(model.config, where) else model.config)
+        part = config.get(where, default=None) or (None if hasattr(model.config, where) else model.config)
         name = next((name for name in names if name in named), None)
         if kind in getattr(model, "input_modalities", ()) and type(token) is int and name and part:
             found[kind] = token, name, _Config(part)
     for chosen in dict.fromkeys(((*found,), *((kind,) for kind in found))) if found else ():
-        for size in (0, 1):
+        for size in range(5 if "pixel_values" in named else 2):
             tokens = [found[kind][0] for kind in chosen for _ in range(_PLACEHOLDERS)]
             words = [word for word in range(1, 100) if word not in tokens][:_TOKENS]
             values: dict[str, Any] = {"input_ids": torch.tensor([tokens + words] * batch)}
@@ -99,18 +100,22 @@ def with_media(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def _medium(name: str, config: _Config, named: Sequence[str], batch: int, size: int) -> dict[str, Any]:
-    """The medium, and the parameters that say how large it is and which of it counts."""
-    if name == "pixel_values" and "image_grid_thw" in named:  # rows of patches
+    """The medium, and the parameters that say how large it is and which of it counts; `size` counts the tries."""
+    if name == "pixel_values" and "image_grid_thw" in named:  # patches, as rows or as small pictures
         patch = config.get("patch_size", "spatial_patch_size", default=14)
         channels = config.get("in_channels", "in_chans", "num_channels", default=3)
         row = channels * config.get("temporal_patch_size", default=1) * patch * patch
-        return {name: InputSpec((16 * batch, row)), "image_grid_thw": torch.tensor([[1, 4, 4]] * batch)}
+        shape = (channels, patch, patch) if size == 1 else (row,)
+        return {name: InputSpec((16 * batch, *shape)), "image_grid_thw": torch.tensor([[1, 4, 4]] * batch)}
     is_wave = name == "input_values" and size
-    spec = InputSpec((batch, 1, 16000)) if is_wave else _input(name, config, batch, size, _FRAMES)
+    other = 0 if name == "pixel_values" and size > 1 else size
+    spec = InputSpec((batch, 1, 16000)) if is_wave else _input(name, config, batch, other, _FRAMES)
     assert spec is not None
-    if name == "pixel_values":
-        sizes = {"image_sizes": torch.tensor([spec.shape[-2:]] * batch)}
-        return {name: spec} | (sizes if "image_sizes" in named else {})
+    if name == "pixel_values":  # the third and the fourth are of one page, the last is without what may be left out
+        pages = replace(spec, shape=(batch, 1, *spec.shape[1:])) if size in (2, 3) else spec
+        sizes = {"image_sizes": torch.tensor([spec.shape[-2:]] * batch)} if size < 4 else {}
+        counts = {"pixel_attention_mask": torch.ones(batch, 1, dtype=torch.bool)} if size == 3 else {}
+        return {name: pages} | {key: value for key, value in (sizes | counts).items() if key in named}
     mask = next((mask for mask in (f"{name}_mask", "padding_mask", "feature_attention_mask") if mask in named), "")
     is_last = spec.shape[-1] != config.get(*_OF_BINS, default=80)
     ones = torch.ones(batch, spec.shape[-1 if is_last else -2], dtype=torch.bool)
@@ -126,8 +131,9 @@ class _Config:
 
     @staticmethod
     def _nested(config: object) -> list[object]:
-        names = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
-        parts = (getattr(config, name, None) for name in (*names, "prompt_encoder_config"))
+        first = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
+        others = (name for name in getattr(config, "__dict__", ()) if name.endswith("_config") and name not in first)
+        parts = (getattr(config, name, None) for name in (*first, *others))
         return [part for part in parts if part is not None]
 
     def get(self, *names: str, default: object) -> Any:
