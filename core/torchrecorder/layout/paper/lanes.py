@@ -163,7 +163,7 @@ class Router:
                 continue
             if (head, side) in self._reserved:
                 continue
-            low, high = self._beside(head, side)
+            low, high = self._beside(head, side, wire.source)
             if tail.last >= head.row and tail.x < head.x:  # between towers
                 low = max(low, tail.x + tail.right + tuning.LANE_AIR)
             elif tail.last >= head.row:
@@ -184,15 +184,23 @@ class Router:
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
         return True
 
-    def _beside(self, head: RowItem, side: int) -> Span:
+    def _beside(self, head: RowItem, side: int, source: int) -> Span:
         """The span of lanes from which a line leads straight to a side of an item."""
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
         reach = head.half if not head.piece else head.left if side == LEFT else head.right
+        facing = [  # what comes to the thing on that side does so at the same height
+            wire.lane
+            for (item, at), wires in self._taken.items()
+            for wire in wires
+            if at == -side and item.row == head.row and wire.source != source and (wire.lane - head.x) * side > 0
+        ]
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
+            low = max(others, default=-FAR - tuning.LANE_AIR) + 6.0
+            return max([low, *(lane + tuning.LANE for lane in facing)]), head.x - reach - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + reach + tuning.LANE_AIR, min(others, default=FAR + tuning.LANE_AIR) - 6.0
+        high = min(others, default=FAR + tuning.LANE_AIR) - 6.0
+        return head.x + reach + tuning.LANE_AIR, min([high, *(lane - tuning.LANE for lane in facing)])
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:

@@ -62,6 +62,17 @@ def differences() -> Graph:
     return net.graph(net.op("cat", *(net.op("abs", end) for end in ends)))
 
 
+def exchanged() -> Graph:
+    """Two streams that give each other something: the lines to the signs side by side cross between them."""
+    net = Net("NearFar")
+    near, far = (net.layer(f"embed_{name}", "Linear", net.input(name, 1, 8)) for name in ("near", "far"))
+    with net.call("mix", "Mix", params=10):
+        names = (("keep", near), ("gain", far), ("give", near), ("hold", far))
+        a, b, c, d = (net.layer(f"mix.{name}", "Conv2d", x, (1, 8)) for name, x in names)
+        given = net.op("add", a, b), net.op("add", d, c)
+    return net.graph(*given)
+
+
 def tangle(seed: int) -> Graph:
     random, net = Random(seed), Net("Tangle")
     values = [net.input("x", 1, 8)]
@@ -71,7 +82,7 @@ def tangle(seed: int) -> Graph:
     return net.graph(net.op("last", *values[-4:]))
 
 
-@pytest.mark.parametrize("graph", [beside_the_next, past_a_fork, several_by_the_side, differences])
+@pytest.mark.parametrize("graph", [beside_the_next, past_a_fork, several_by_the_side, differences, exchanged])
 def test_lines_of_two_sources_are_not_one(graph: Callable[[], Graph]) -> None:
     picture = paper(graph())
     assert merging(picture) == []
