@@ -143,10 +143,15 @@ class Composer:
         for source, side in piece.late.items() if self._named_entries(panel) else ():
             name = self._panels.view.nodes[source].name if source >= 0 else ""
             long = width(name, tuning.SMALL) + tuning.ARROW + 2 * tuning.WORD_FROM_LINE if name else 0.0
-            if LEFT in side.ends:
-                piece.left = max(piece.left, long - side.ends[LEFT])
+            way = LEFT if LEFT in side.ends else RIGHT
+            parts = (part for wire in piece.wires if wire.source != source for part in pairwise(wire.points))
+            passed = [way * x for (x, y), (_, to) in parts if min(y, to) < side.y < max(y, to)]
+            begins = sorted([way * side.ends[way], *(x for x in passed if x > way * side.ends[way])])
+            beyond = long + (begins[-1] if all(b - a < long for a, b in pairwise(begins[:2])) else begins[0])
+            if way == LEFT:
+                piece.left = max(piece.left, beyond)
             else:
-                piece.right = max(piece.right, side.ends[RIGHT] + long)
+                piece.right = max(piece.right, beyond)
 
     def _room(self, box: int | None) -> float:
         return self._towers.room(box) if self._towers is not None else math.inf
