@@ -156,6 +156,11 @@ class Router:
     def _enter_side(self, wire: Wire) -> bool:
         """Whether there is a way to a side of the head; if so, it is taken."""
         tail, head = wire.tail, wire.head
+        if wire.is_late and (across := self._across(wire)):
+            wire.lane, wire.side = wire.start, across
+            self._taken[head, across].append(wire)
+            self._lanes.append(_TakenLane(wire.start, 2 * head.row, 2 * head.last, wire.source))
+            return True
         sides = head.piece.late[wire.source].ends if wire.is_late and head.piece else head.sides
         allowed = []
         for side in sides:
@@ -183,6 +188,20 @@ class Router:
         self._taken[head, wire.side].append(wire)
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
         return True
+
+    def _across(self, wire: Wire) -> int:
+        """The side of a box to which a wire leads straight from below its tail, beside the box; 0 if it does not."""
+        tail, head, row = wire.tail, wire.head, self._rows[wire.head.row]
+        if head.piece is None or tail not in row or tail.last > tail.row:
+            return 0
+        end, side = head.piece.late[wire.source], LEFT if tail.x < head.x else RIGHT
+        own = [item for item in row if item.last == item.row]
+        above = tail.middle if any(item.piece for item in own) else max(item.middle for item in own)
+        is_below = end.y > above - tail.middle + tail.bottom + 2 * tuning.RADIUS
+        is_next = abs(row.index(tail) - row.index(head)) == 1
+        is_free = self._is_free(wire.start, wire, 2 * tail.row + 1, 2 * head.last)
+        is_able = side in end.ends and (head, side) not in self._reserved
+        return side if is_below and is_next and is_free and is_able else 0
 
     def _beside(self, head: RowItem, side: int, source: int) -> Span:
         """The span of lanes from which a line leads straight to a side of an item."""

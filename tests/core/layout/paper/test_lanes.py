@@ -120,3 +120,24 @@ def test_a_line_beside_a_row_leaves_room_for_what_a_line_into_the_row_carries(pa
         assert not 0.0 < room < width(part, tuning.SMALL) + 2 * tuning.WORD_FROM_LINE
     else:
         assert 0.0 < room < 80.0
+
+
+def decoder_beside_encoder() -> Graph:
+    """An output of one layer that comes by the side to a box beside it."""
+    net = Net("Translator")
+    source, target = net.input("source", 1, 8), net.input("target", 1, 8)
+    with net.call("model", "Model", params=10):
+        memory = net.layer("model.encoder", "Linear", source)
+        with net.call("model.decoder", "Decoder", params=10):
+            x = net.layer("model.decoder.embed", "Embedding", target)
+            for i in range(2):
+                x = net.layer(f"model.decoder.norm{i}", "LayerNorm", x)
+            x = net.layer("model.decoder.attention", "Bilinear", net.op("cat", x, memory))
+            x = net.layer("model.decoder.last", "Conv1d", x)
+    return net.graph(x)
+
+
+def test_a_line_to_the_box_beside_its_tail_leads_there_without_a_way_up() -> None:
+    picture = paper(decoder_beside_encoder(), depth="all")
+    for points in picture.lines:
+        assert max(y for _, y in points) <= points[-1][1] + 1.0
