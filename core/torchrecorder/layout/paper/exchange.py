@@ -74,7 +74,7 @@ def least_crossed(side: Side, wires: Sequence[Wire]) -> tuple[Side, int]:
 
 
 def exchanges(order: Order, crossed: Sequence[tuple[Wire, Wire]], wires: Sequence[Wire], first: int) -> Iterator[Order]:
-    """The orders that differ by one exchange of what crosses; some of the first rows do not follow other rows."""
+    """The orders that differ by one exchange of what crosses; what comes in an order from outside is last."""
     at = {key: (r, i) for r, row in enumerate(order.rows) for i, key in enumerate(row)}
     tried = set()
     for wire in dict.fromkeys(wire for pair in crossed for wire in pair):
@@ -85,7 +85,9 @@ def exchanges(order: Order, crossed: Sequence[tuple[Wire, Wire]], wires: Sequenc
         for end in (wire.tail, wire.head):
             if end.key in at and end.key not in tried:
                 tried.add(end.key)
-                yield from _moved(order, *at[end.key], wires, first)
+                yield from _moved(order, *at[end.key], wires, first) if at[end.key][0] >= first else ()
+    for port in (port for row in order.rows[:first] for port in row if port in tried):
+        yield from _moved(order, *at[port], wires, first)
 
 
 def _moved(order: Order, r: int, i: int, wires: Sequence[Wire], first: int) -> Iterator[Order]:
