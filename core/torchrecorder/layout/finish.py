@@ -107,18 +107,22 @@ def _placed_words(layout: Layout, taken: Sequence[Rect]) -> tuple[list[Word], li
             put(line.part, min(places, key=lambda way: price(way[0], line, way[1]))[0], _BELOW)
     sizes = [it for it in layout.lines if it.word and it.at is None and it.word != it.part]  # said once is enough
 
+    def is_clear(rect: Rect, line: Line) -> bool:
+        """Whether nothing else is as near to a word, which reaches below the middle of its place."""
+        return not price(rect._replace(bottom=rect.bottom + (_BELOW - 0.09) * tuning.SMALL), line)[1]
+
     def free(line: Line) -> list[Rect]:
         rects = _beside_ends(line) if is_paper else _places(line, line.word, tuning.WORD_PLACES)
         return [rect for rect in rects if has_room(rect) and not curves.through(rect)]
 
     def clean(line: Line) -> list[Rect]:
-        return [rect for rect in free(line) if not price(rect, line)[1]]
+        return [rect for rect in free(line) if is_clear(rect, line)]
 
     entries = sorted((it for it in sizes if it.ends[0] not in known), key=lambda it: len(clean(it)))
     for line in (*entries, *(it for it in sizes if it.ends[0] in known)):
         own, named = clean(line), line._replace(part=line.word)
         if is_paper and not own and "×" not in line.word and free(line):
-            own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and not price(it, line)[1]]
+            own = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it) and is_clear(it, line)]
         if not own and "×" not in line.word and line.ends[0] not in known:  # of what enters an inset
             named = named._replace(curve=[line.tip, *line.curve[::-1]] if line.tip else line.curve[::-1], tip=None)
             tried = [it for it in (*_at_reader(named), *_in_line(named)) if has_room(it, solid)]

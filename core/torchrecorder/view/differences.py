@@ -348,11 +348,12 @@ class _Differences:
     def _read(self, value: int, readers: Iterable[int], alike: _Alike) -> Iterator[int]:
         """The values that ops at the places of the readers of one read in its place."""
         for op in (op for op in map(self.graph.ops.__getitem__, readers) if value in op.inputs):
-            read, place = (
-                (self.graph.ops[other].inputs for other in dict.fromkeys(alike(op.id))),
-                op.inputs.index(value),
-            )
-            yield from (inputs[place] for inputs in read if place < len(inputs))
+            place, n = op.inputs.index(value), len(op.inputs)
+            for inputs in (self.graph.ops[other].inputs for other in dict.fromkeys(alike(op.id))):
+                if place < len(inputs):
+                    yield inputs[place]
+                elif n - place <= len(inputs):  # of fewer, as those that a shorter block joins: from the last on
+                    yield inputs[place - n]
 
     def _source(self, value: int) -> int:
         """What a value is by ops that only hand it on."""

@@ -339,3 +339,35 @@ def test_each_size_that_is_another_elsewhere_has_a_sign_of_its_own() -> None:
     with torch.no_grad():
         view = make_view(capture(Levels(), ([torch.zeros(2, 3, 2**i, 2**i) for i in range(6)],)), DrawingOptions())
     assert "N×8×…×…" in edge_shapes(view).values()
+
+
+class Joining(nn.Module):
+    def __init__(self, wide: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(wide, 5, 3, padding=1)
+
+    def forward(self, given: list[Tensor]) -> Tensor:
+        return torch.relu(self.conv(torch.cat(given, 1)))
+
+
+class Dense(nn.Module):
+    """Layers of which each reads what all before it gave, as a block of a DenseNet."""
+
+    def __init__(self, n: int, wide: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Joining(wide + 5 * i) for i in range(n))
+
+    def forward(self, x: Tensor) -> Tensor:
+        given = [x]
+        for layer in self.layers:
+            given.append(layer(given))
+        return torch.cat(given, 1)
+
+
+def test_a_line_in_an_inset_leaves_out_sizes_that_shorter_blocks_do_not_have() -> None:
+    halving = (nn.Conv2d(width, 4, 3, stride=2) for width in (24, 54))
+    model = nn.Sequential(Dense(4, 4), next(halving), Dense(10, 4), next(halving), Dense(6, 4))
+    with torch.no_grad():
+        insets = views_of(capture(model, (torch.ones(2, 4, 32, 32),)), DrawingOptions()).view().insets
+    said = [edge_shapes(inset.view) for inset in insets]
+    assert said[0] == {(1, 2): "N×5×…×…", (2, 3): "N×5×…×…"}

@@ -46,6 +46,16 @@ def test_a_size_that_has_room_at_the_line_of_another_node_only_is_left_out() -> 
     assert finished(layout, uid="p1", title="", desc="").words == []
 
 
+def test_a_size_stands_as_far_from_a_line_below_it_as_from_one_above() -> None:
+    """Commas reach below the letters, so that a line below is nearer than it is to their middle."""
+    ends = ("1", "3")
+    for y in (50.0 + step / 2 for step in range(100)):
+        across = Line(NONE, [(60.0, y), (160.0, y)], None, "", ends=ends)
+        layout = Layout(200.0, 200.0, [], [], [down(100.0, "8×16"), across], [])
+        for word in finished(layout, uid="p1", title="", desc="").words:
+            assert not word.y - 0.72 * word.size - 3.4 < y < word.y + 0.2 * word.size + 3.4, (y, word)
+
+
 def test_a_name_stands_in_its_line_where_there_is_no_room_beside_it() -> None:
     own = Line(NONE, [(20.0, 100.0), (180.0, 100.0)], None, "", ends=("0", "2"), part="mask")
     others = [Line(NONE, [(20.0, y), (180.0, y)], None, "", ends=("1", "3")) for y in (93.0, 107.0)]

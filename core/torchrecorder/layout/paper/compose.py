@@ -143,10 +143,15 @@ class Composer:
         for source, side in piece.late.items() if self._named_entries(panel) else ():
             name = self._panels.view.nodes[source].name if source >= 0 else ""
             long = width(name, tuning.SMALL) + tuning.ARROW + 2 * tuning.WORD_FROM_LINE if name else 0.0
-            if LEFT in side.ends:
-                piece.left = max(piece.left, long - side.ends[LEFT])
+            way = LEFT if LEFT in side.ends else RIGHT
+            parts = (part for wire in piece.wires if wire.source != source for part in pairwise(wire.points))
+            passed = [way * x for (x, y), (_, to) in parts if min(y, to) < side.y < max(y, to)]
+            begins = sorted([way * side.ends[way], *(x for x in passed if x > way * side.ends[way])])
+            beyond = long + (begins[-1] if all(b - a < long for a, b in pairwise(begins[:2])) else begins[0])
+            if way == LEFT:
+                piece.left = max(piece.left, beyond)
             else:
-                piece.right = max(piece.right, side.ends[RIGHT] + long)
+                piece.right = max(piece.right, beyond)
 
     def _room(self, box: int | None) -> float:
         return self._towers.room(box) if self._towers is not None else math.inf
@@ -188,7 +193,7 @@ class Composer:
             strip.is_tower = ranked is not self._rows[box]
             over_entries = tuning.NAMED_ENTRY if self._named_entries(panel) else tuning.OFF_TITLE
             strip.over_entries = over_entries if is_frame else 0.0
-            strip.is_turned, strip.is_bound = box in self._turned, i == 0 and self._panels.are_entries_shared(box)
+            strip.is_turned, strip.outside = box in self._turned, {} if i else self._outside(box)
             strip.compose(box, self._orders)
             if box is None and self._lifted is not None:
                 _lift(strip)
@@ -198,6 +203,15 @@ class Composer:
         piece = self._framed(box, strips, wires, height, left, is_frame=is_frame)
         self._leave_early(piece, early, items)
         return piece
+
+    def _outside(self, box: int | None) -> Mapping[Key, float]:
+        """Where what enters a box stands in its row, as a part of that, if others read it as well."""
+        if box is None or not self._panels.are_entries_shared(box):
+            return {}
+        outer = self._panels.view.boxes[box].parent
+        place = {key: (i + 0.5) / len(row) for row in self._rows[outer] for i, key in enumerate(row)}
+        around = [part for part in self._panels.by_box[outer].segments if part.head == Key("box", box)]
+        return {Key("in", part.source): place[part.tail] for part in around if part.tail in place}
 
     def _rungs(self, box: int | None, shape: Ladder, items: Sequence[RowItem], wires: list[Wire]) -> Rungs:
         lead = self._band if box is not None and box not in self._turned else 0.0

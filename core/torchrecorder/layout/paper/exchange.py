@@ -73,11 +73,8 @@ def least_crossed(side: Side, wires: Sequence[Wire]) -> tuple[Side, int]:
     return side._replace(ends={way: end for way, end in side.ends.items() if crossed[way] == least}), least
 
 
-def exchanges(
-    order: Order, crossed: Sequence[tuple[Wire, Wire]], wires: Sequence[Wire], *, is_bound: bool
-) -> Iterator[Order]:
-    """The orders that differ by one exchange of what crosses; what enters may be bound to its order outside."""
-    bound = order.rows[0] if is_bound else ()
+def exchanges(order: Order, crossed: Sequence[tuple[Wire, Wire]], wires: Sequence[Wire], first: int) -> Iterator[Order]:
+    """The orders that differ by one exchange of what crosses; what comes in an order from outside is last."""
     at = {key: (r, i) for r, row in enumerate(order.rows) for i, key in enumerate(row)}
     tried = set()
     for wire in dict.fromkeys(wire for pair in crossed for wire in pair):
@@ -86,9 +83,11 @@ def exchanges(
             if wire.head.row - wire.tail.last > 1 and order.sides.get(key) != side:
                 yield order._replace(sides={**order.sides, key: side})
         for end in (wire.tail, wire.head):
-            if end.key in at and end.key not in tried and end.key not in bound:
+            if end.key in at and end.key not in tried:
                 tried.add(end.key)
-                yield from _moved(order, *at[end.key], wires, 1 if is_bound else 0)
+                yield from _moved(order, *at[end.key], wires, first) if at[end.key][0] >= first else ()
+    for port in (port for row in order.rows[:first] for port in row if port in tried):
+        yield from _moved(order, *at[port], wires, first)
 
 
 def _moved(order: Order, r: int, i: int, wires: Sequence[Wire], first: int) -> Iterator[Order]:

@@ -156,6 +156,11 @@ class Router:
     def _enter_side(self, wire: Wire) -> bool:
         """Whether there is a way to a side of the head; if so, it is taken."""
         tail, head = wire.tail, wire.head
+        if wire.is_late and (across := self._across(wire)):
+            wire.lane, wire.side = wire.start, across
+            self._taken[head, across].append(wire)
+            self._lanes.append(_TakenLane(wire.start, 2 * head.row, 2 * head.last, wire.source))
+            return True
         sides = head.piece.late[wire.source].ends if wire.is_late and head.piece else head.sides
         allowed = []
         for side in sides:
@@ -163,7 +168,7 @@ class Router:
                 continue
             if (head, side) in self._reserved:
                 continue
-            low, high = self._beside(head, side)
+            low, high = self._beside(head, side, wire.source)
             if tail.last >= head.row and tail.x < head.x:  # between towers
                 low = max(low, tail.x + tail.right + tuning.LANE_AIR)
             elif tail.last >= head.row:
@@ -184,15 +189,37 @@ class Router:
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
         return True
 
-    def _beside(self, head: RowItem, side: int) -> Span:
+    def _across(self, wire: Wire) -> int:
+        """The side of a box to which a wire leads straight from below its tail, beside the box; 0 if it does not."""
+        tail, head, row = wire.tail, wire.head, self._rows[wire.head.row]
+        if head.piece is None or tail not in row or tail.last > tail.row:
+            return 0
+        end, side = head.piece.late[wire.source], LEFT if tail.x < head.x else RIGHT
+        own = [item for item in row if item.last == item.row]
+        above = tail.middle if any(item.piece for item in own) else max(item.middle for item in own)
+        is_below = end.y > above - tail.middle + tail.bottom + 2 * tuning.RADIUS
+        is_next = abs(row.index(tail) - row.index(head)) == 1
+        is_free = self._is_free(wire.start, wire, 2 * tail.row + 1, 2 * head.last)
+        is_able = side in end.ends and (head, side) not in self._reserved
+        return side if is_below and is_next and is_free and is_able else 0
+
+    def _beside(self, head: RowItem, side: int, source: int) -> Span:
         """The span of lanes from which a line leads straight to a side of an item."""
         row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
         reach = head.half if not head.piece else head.left if side == LEFT else head.right
+        facing = [  # what comes to the thing on that side does so at the same height
+            wire.lane
+            for (item, at), wires in self._taken.items()
+            for wire in wires
+            if at == -side and item.row == head.row and wire.source != source and (wire.lane - head.x) * side > 0
+        ]
         if side == LEFT:
             others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
-            return max(others, default=-FAR - tuning.LANE_AIR) + 6.0, head.x - reach - tuning.LANE_AIR
+            low = max(others, default=-FAR - tuning.LANE_AIR) + 6.0
+            return max([low, *(lane + tuning.LANE for lane in facing)]), head.x - reach - tuning.LANE_AIR
         others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
-        return head.x + reach + tuning.LANE_AIR, min(others, default=FAR + tuning.LANE_AIR) - 6.0
+        high = min(others, default=FAR + tuning.LANE_AIR) - 6.0
+        return head.x + reach + tuning.LANE_AIR, min([high, *(lane - tuning.LANE for lane in facing)])
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:

@@ -39,8 +39,8 @@ class Strip:
     """Room for names at the lines that enter, before they turn."""
     is_turned: bool = False
     """Whether it is the inside of a box that will be turned over."""
-    is_bound: bool = False
-    """Whether what enters comes in its order, which an exchange would tangle outside."""
+    outside: Mapping[Key, float] = field(default_factory=dict)
+    """Where what enters comes from outside, from the left to the right, if others read it as well."""
     onward: dict[int, tuple[RowItem, Wire]] = field(default_factory=dict)
     """By source the port of what leads to the next column, and the line that does."""
     exits: Collection[RowItem] = ()
@@ -83,10 +83,21 @@ class Strip:
         if same in kept:
             kept[same] = min((price, first), (self._tried(box, kept[same]), kept[same]), key=lambda way: way[0])[1]
         else:  # exchanges end where none saves anything, so there are several places to begin
-            ways = [first, first.mirrored(first=1 if self.is_bound else 0)]
+            ways = [first, first.mirrored(first=self._n_bound)]
             ways += [] if self._crossed else [first._replace(rows=self._as_read())]
             *_, kept[same] = min((self._untangled(box, way, kept) for way in ways), key=lambda way: way[:2])
         self._arranged(box, kept[same])
+
+    @property
+    def _n_bound(self) -> int:
+        """How many of the first rows are in an order from outside."""
+        return 1 if self.outside else 0
+
+    @property
+    def _n_crossed(self) -> int:
+        """Crossings of this order, with those outside of what comes to it from there in another one."""
+        begins = [self.outside[item.key] for item in self.rows[0] if item.key in self.outside]
+        return len(self._crossed) + self._entered + sum(a > b for a, b in combinations(begins, 2))
 
     def _port_pairs(self) -> Iterator[tuple[RowItem, RowItem]]:
         """The pairs of what leaves, or else of what enters, from left to right."""
@@ -113,7 +124,7 @@ class Strip:
         """The rows in the order of what reads each thing further down, and of the arguments of that."""
         last = sorted(self.rows[-1], key=lambda item: item.order if item.is_port else 0)
         rows = [tuple(item.key for item in row) for row in (*self.rows[:-1], last)]
-        n = 1 if self.is_bound else 0
+        n = self._n_bound
         return (*rows[:n], *follow(rows[n:][::-1], self._own)[::-1])
 
     def _untangled(self, box: int | None, best: Order, kept: Orders) -> tuple[float, float, Order]:
@@ -122,9 +133,9 @@ class Strip:
         if not math.isfinite(price):
             return price, price, best
         seen = [best]
-        crossed = len(self._crossed) + self._entered
+        crossed = self._n_crossed
         left = tuning.EXCHANGES * len(self._wrong)
-        pending = exchanges(best, self._wrong, self._own, is_bound=self.is_bound)
+        pending = exchanges(best, self._wrong, self._own, self._n_bound)
         while left and kept.left > 0 and (order := next(pending, None)):
             if order in seen:
                 continue
@@ -133,8 +144,8 @@ class Strip:
             kept.left -= sum(map(len, order.rows))
             if (cost := self._tried(box, order)) < price - 1.0:
                 price, best, left = cost, order, tuning.EXCHANGES * len(self._wrong)
-                crossed = len(self._crossed) + self._entered
-                pending = exchanges(best, self._wrong, self._own, is_bound=self.is_bound)
+                crossed = self._n_crossed
+                pending = exchanges(best, self._wrong, self._own, self._n_bound)
         return crossed, price, best
 
     def _tried(self, box: int | None, order: Order) -> float:
@@ -173,8 +184,7 @@ class Strip:
         self.measure()
         self._lead_in()
         self._crossed = crossing(self.wires)
-        crossed = len(self._crossed) + self._entered
-        price = tuning.EXCHANGE_SAVES * crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
+        price = tuning.EXCHANGE_SAVES * self._n_crossed + self.height + tuning.EXCHANGE_WIDER * (self.right - self.left)
         price += tuning.ARGUMENTS_IN_ORDER if self._are_turned else 0.0
         price += tuning.OPERANDS_IN_ORDER * (len(self._wrong) - len(self._crossed))
         return price + (tuning.IN_ORDER if self._out_of_order() > 0 else 0.0)

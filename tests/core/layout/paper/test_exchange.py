@@ -122,13 +122,32 @@ def test_outputs_stand_in_their_order(order: tuple[int, ...]) -> None:
     assert crossings(picture) == []
 
 
-def test_a_mirror_image_keeps_what_is_bound() -> None:
+def test_a_mirror_image_keeps_rows_in_an_order_from_outside() -> None:
     keys = [Key("node", i) for i in range(4)]
     order = Order(((keys[0], keys[1]), (keys[2], keys[3])), {(keys[0], keys[3], 0): LEFT})
     assert order.mirrored().mirrored() == order
     assert order.mirrored().rows == ((keys[1], keys[0]), (keys[3], keys[2]))
     assert order.mirrored(first=1).rows == ((keys[0], keys[1]), (keys[3], keys[2]))
     assert order.mirrored().sides == {(keys[0], keys[3], 0): RIGHT}
+
+
+def two_streams() -> Graph:
+    """A block for words and an image, whose attention reads a third thing, which is read behind the block as well."""
+    net = Net("TwoStreams")
+    inputs = (net.input(name, 1, 8) for name in ("words", "image", "place"))
+    words, image, place = (net.layer(f"embed{i}", "Linear", x, (1, 8)) for i, x in enumerate(inputs))
+    with net.call("block", "Block", params=10):
+        whole, given = net.layer("block.attend", "Attention", place, (1, 8)), []
+        for name, x in (("image", image), ("words", words)):
+            norm = net.layer(f"block.norm_{name}", "LayerNorm", x, (1, 8))
+            y = net.op("add", x, net.op("mul", whole, norm))
+            z = net.layer(f"block.{name}", "Linear", net.op("sub", net.op("div", y, norm), norm), (1, 8))
+            given.append(net.op("add", y, net.op("mul", z, norm)))
+    return net.graph(net.layer("out", "Bilinear", net.op("cat", *given, place), (1, 8)))
+
+
+def test_what_enters_a_box_changes_places_where_that_saves_more_crossings_than_it_makes_outside() -> None:
+    assert crossed(two_streams()) == 1
 
 
 def two_paths() -> Graph:

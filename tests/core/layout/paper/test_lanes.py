@@ -62,6 +62,17 @@ def differences() -> Graph:
     return net.graph(net.op("cat", *(net.op("abs", end) for end in ends)))
 
 
+def exchanged() -> Graph:
+    """Two streams that give each other something: the lines to the signs side by side cross between them."""
+    net = Net("NearFar")
+    near, far = (net.layer(f"embed_{name}", "Linear", net.input(name, 1, 8)) for name in ("near", "far"))
+    with net.call("mix", "Mix", params=10):
+        names = (("keep", near), ("gain", far), ("give", near), ("hold", far))
+        a, b, c, d = (net.layer(f"mix.{name}", "Conv2d", x, (1, 8)) for name, x in names)
+        given = net.op("add", a, b), net.op("add", d, c)
+    return net.graph(*given)
+
+
 def tangle(seed: int) -> Graph:
     random, net = Random(seed), Net("Tangle")
     values = [net.input("x", 1, 8)]
@@ -71,7 +82,7 @@ def tangle(seed: int) -> Graph:
     return net.graph(net.op("last", *values[-4:]))
 
 
-@pytest.mark.parametrize("graph", [beside_the_next, past_a_fork, several_by_the_side, differences])
+@pytest.mark.parametrize("graph", [beside_the_next, past_a_fork, several_by_the_side, differences, exchanged])
 def test_lines_of_two_sources_are_not_one(graph: Callable[[], Graph]) -> None:
     picture = paper(graph())
     assert merging(picture) == []
@@ -109,3 +120,24 @@ def test_a_line_beside_a_row_leaves_room_for_what_a_line_into_the_row_carries(pa
         assert not 0.0 < room < width(part, tuning.SMALL) + 2 * tuning.WORD_FROM_LINE
     else:
         assert 0.0 < room < 80.0
+
+
+def decoder_beside_encoder() -> Graph:
+    """An output of one layer that comes by the side to a box beside it."""
+    net = Net("Translator")
+    source, target = net.input("source", 1, 8), net.input("target", 1, 8)
+    with net.call("model", "Model", params=10):
+        memory = net.layer("model.encoder", "Linear", source)
+        with net.call("model.decoder", "Decoder", params=10):
+            x = net.layer("model.decoder.embed", "Embedding", target)
+            for i in range(2):
+                x = net.layer(f"model.decoder.norm{i}", "LayerNorm", x)
+            x = net.layer("model.decoder.attention", "Bilinear", net.op("cat", x, memory))
+            x = net.layer("model.decoder.last", "Conv1d", x)
+    return net.graph(x)
+
+
+def test_a_line_to_the_box_beside_its_tail_leads_there_without_a_way_up() -> None:
+    picture = paper(decoder_beside_encoder(), depth="all")
+    for points in picture.lines:
+        assert max(y for _, y in points) <= points[-1][1] + 1.0

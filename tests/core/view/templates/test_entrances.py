@@ -120,13 +120,36 @@ class Joining(nn.Module):
         return out
 
 
+class Gating(nn.Module):
+    """The same blocks with a gate, whose line to two readers leads past that of the skip."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up, self.norm, self.again = nn.Linear(8, 8), Gated(), nn.LayerNorm(8), Gated()
+
+    def forward(self, x: Tensor, skip: Tensor) -> Tensor:
+        gate = self.gate(skip)
+        return self.again(self.norm(self.up(x, skip, gate)), skip, gate)  # type: ignore[no-any-return]
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(16, 8)
+
+    def forward(self, feature_map: Tensor, skip_connection_of_encoder: Tensor, gate: Tensor) -> Tensor:
+        x = torch.cat([self.first(feature_map) * gate, skip_connection_of_encoder], -1)
+        return self.second(x).relu() * gate + feature_map
+
+
 @pytest.mark.parametrize(
     ("model", "texts", "names"),
     [
         (SelfAndCross(), 3, {"hidden", "text"}),
         (Decoding(), 5, {"feature_map", "skip_connection_of_encoder"}),
+        (Gating(), 5, {"feature_map", "skip_connection_of_encoder", "gate"}),
     ],
-    ids=["from above", "by the side"],
+    ids=["from above", "by the side", "across another line"],
 )
 def test_each_entrance_of_several_has_its_name_in_the_picture(model: nn.Module, texts: int, names: set[str]) -> None:
     with torch.no_grad():
