@@ -47,7 +47,7 @@ _LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
-_MINUS = re.compile(r"-(?=\d)")
+_MINUS = re.compile(r"-(?=\d|inf)")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _REPLACING = names("normal_ uniform_ exponential_ zero_")
@@ -103,7 +103,7 @@ def bare_arguments(text: str, name: str) -> str:
     first, _, behind = text.partition(" · ")
     inner, depths = first.removeprefix(f"{name}(").removesuffix(")"), [0]
     for sign in inner:
-        depths.append(depths[-1] + (sign == "(") - (sign == ")"))
+        depths.append(depths[-1] + (sign in "([") - (sign in ")]"))
     is_list = any(sign == "," and not depth for sign, depth in zip(inner, depths, strict=False))
     is_call = is_list and len(inner) == len(first) - len(name) - 2 and min(depths) == 0
     return " · ".join(filter(None, (inner, behind))) if is_call else text
