@@ -14,6 +14,7 @@ from itertools import accumulate, permutations
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
+from torchrecorder.proof.arguments import are_arguments
 from torchrecorder.proof.facts import JOINS, MOVES, changes_nothing
 from torchrecorder.view import Box, Node, View
 
@@ -24,7 +25,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim same size
+    dim same size axis axes none
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -53,8 +54,6 @@ _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _COUNTED = re.compile(r" · (\d+) ops(?=: | · |$)")
 """Behind a formula that has variables in place of what they hold, the number of all ops there."""
-_SETTLED = frozenset(("pad", "topk", "stft"))
-"""Ops of which the numbers that are said are arguments."""
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
 _CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
@@ -141,9 +140,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             _is_transposed(view.graph, op) for op in own if words != "@"
         ):
             yield f"“{words}” at {key} {'does not say' if is_alone else 'says'} that one side is the other, transposed"
-        if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
-            arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
-            if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
+        is_op = getattr(thing, "kind", "") == "op" and words.startswith(tuple(op.name for op in own[:1]))
+        if is_op and not thing.differs:
+            values = [value for span in thing.spans for value in span.values]
+            if not are_arguments(own[0], words.partition(" · ")[2].removeprefix("· "), values):
                 yield f"“{words}” at {key} says a number that no argument is"
         ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
