@@ -40,7 +40,7 @@ _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
-_UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
+_UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel compute_mode")
 _SWITCHES = names("True False None 'mean' 'constant' 'zeros'")
 """Values of settings that are as good as none: what they are mostly, by default."""
 _LESS = names("dim mode p reduction length")
@@ -72,17 +72,18 @@ def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: b
     `is_again` says whether they stand for those of other turns, too.
     """
     graph, ops = known.graph, node.ops
+    spans = {span.name for span in node.spans}
+    turning = frozenset(op for op in ops if not spans.isdisjoint((graph.ops[op].name, *graph.ops[op].attrs)))
     last = _end(known, ops) if node.op is None else node.op
-    written = "" if last is None else formula(known, ops, last, limit, base)
+    written = "" if last is None else formula(known, ops, last, limit, base, turning)
     is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
     if last is not None and not is_whole:
-        written = _by_variables(known, ops, last, limit, base, _CODE if node.op is None else _NEVER)
+        written = _by_variables(known, ops, last, limit, base, turning, _CODE if node.op is None else _NEVER)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, twin) for place, twin in places.items() for op in known.at_place[place])
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    own = {graph.ops[op].name for op in ops}
-    if is_turn or any(span.name in own for span in node.spans) or "…" in written:
+    if is_turn or "…" in written:
         written = ""  # another one in each turn, or not all of it
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 
@@ -116,28 +117,39 @@ def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int
     return "…" if len(text) > limit or "…" in text or NAMELESS in text else text
 
 
-def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
+def formula(
+    known: Names, ops: Collection[int], last: int, limit: int, base: int = 0, turning: Collection[int] = ()
+) -> str:
     """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit.
 
-    `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another.
+    `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another, or is made by
+    one of the ops that have other settings in other turns.
     """
     op, text = known.graph.ops[last], ""
     # each op takes a character at least, and the writer follows them from one to the next
     for bare in (False, True) if len(ops) <= limit else ():
-        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare).of_value(op.outputs[0], op)
+        text, _ = _FormulaWriter(known, ops, limit, base, turning, bare=bare).of_value(op.outputs[0], op)
         if "…" not in text:
             return text
     return "" if text == "…" else text
 
 
-def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
+def _by_variables(
+    known: Names,
+    ops: Collection[int],
+    last: int,
+    limit: int,
+    base: int,
+    turning: Collection[int],
+    code: re.Pattern[str],
+) -> str:
     """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
 
     Behind it are those ops that tell something, and are not in it: `strength @ value · 5 ops: silu`.
     """
     op, found = known.graph.ops[last], [("", "")]
     for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
-        writer = _FormulaWriter(known, ops, limit, base, bare=bare, most=most)
+        writer = _FormulaWriter(known, ops, limit, base, turning, bare=bare, most=most)
         text, _ = writer.of_value(op.outputs[0], op)
         hidden = ", ".join(writer.hidden(text))
         whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
@@ -167,8 +179,17 @@ def _is_read(known: Names, value: int, inside: Collection[int]) -> bool:
 
 class _FormulaWriter:
     def __init__(
-        self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False, most: int | None = None
+        self,
+        known: Names,
+        ops: Collection[int],
+        limit: int,
+        base: int,
+        turning: Collection[int] = (),
+        *,
+        bare: bool = False,
+        most: int | None = None,
     ) -> None:
+        self._turning = turning
         self.unsaid, self._most = _UNSAID | _LESS if bare else _UNSAID, most
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, float]] = {}
@@ -193,6 +214,8 @@ class _FormulaWriter:
         return dict.fromkeys(plain(op.name) for op in rows if self.of_op(op)[0].removeprefix("1") not in text)
 
     def of_op(self, op: Op) -> tuple[str, float]:
+        if op.id in self._turning:
+            return "…", _TIGHT
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
             return "…", _TIGHT
         if op.name == "getitem" and not self._is_of_seen(op):

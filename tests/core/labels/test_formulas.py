@@ -261,6 +261,20 @@ def test_a_number_that_is_another_one_elsewhere_is_in_no_formula() -> None:
     assert in_short(Names(graph), replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
 
 
+def gated(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    gain = k.exp() + 64
+    return q - gain * v
+
+
+def test_a_number_that_is_another_one_elsewhere_may_be_behind_a_variable() -> None:
+    graph = capture(Computing(gated).eval(), (torch.ones(1, 3, 4),))
+    ops = tuple(op.id for op in graph.ops if op.call == 0)
+    node = Node(0, "function", 0, op=ops[-1], ops=ops, spans=(Span("add", ("64", "16")),))
+    assert in_short(Names(graph), replace(node, spans=()), 60) == "q − (exp(k) + 64) × v"
+    assert in_short(Names(graph), node, 60) == "q − gain × v · 4 ops: exp"
+    assert in_short(Names(graph), replace(node, spans=(Span("mul", ("1", "2")),)), 60) == "4 operations: exp"
+
+
 class Steps(nn.Module):
     def __init__(self) -> None:
         super().__init__()
