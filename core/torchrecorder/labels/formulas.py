@@ -27,7 +27,7 @@ from torchrecorder.view.op_families import (
     is_laid_out,
     names,
 )
-from torchrecorder.view.plan.visibility import ALL_OF_IT
+from torchrecorder.view.plan.visibility import ALL_OF_IT, handed_on
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 1.5, "%": 1.5}
 """How strongly a sign holds its sides together."""
@@ -292,6 +292,9 @@ class _FormulaWriter:
     def _written(self, value: int, reader: Op) -> tuple[str, float]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
+        is_idle = op is not None and op.id not in self.ops and plain(op.name) in SYMBOLS
+        if op is not None and is_idle and handed_on(self.graph, op, False) is not None:  # `x * 1.0` is not drawn
+            return self.of_value(op.inputs[0], reader)
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         is_move |= op is not None and op.name == "getitem" and bool(ALL_OF_IT.fullmatch(op.attrs.get("1", "")))

@@ -41,6 +41,10 @@ _AXIS_LAST = names("quantile norm normalize topk") | {*_BY_NUMBER}
 _OPPOSITE = {"+": "−", "−": "+"}
 
 
+_WITH_ONES, _ONES = 3, ("ones_like", "ones")
+"""Tensors that a derivative of each number by itself reads: what it is of, by what, and ones."""
+
+
 class Label(NamedTuple):
     """The lines of a node; a single one if the second would repeat it."""
 
@@ -71,7 +75,7 @@ def op_label(
         parts = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
         at = clean(", ".join(map(_turns, parts)), _MAX_INDEX)
         return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
-    called = with_operands(op, others or {})
+    called = _derivative(known, op) or with_operands(op, others or {})
     if spans:
         facts = [_of_span(op, span) for span in spans]
         many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
@@ -102,6 +106,16 @@ def op_label(
     details = filter(None, [_weight(known.graph, op, is_alone), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
     return Label(clean(f"{called} {axes}".strip(), MAX_NAME), clean(line, MAX_LINE))
+
+
+def _derivative(known: Names, op: Op) -> str:
+    """`∂u/∂x` of one tensor by one that has a name, `∂/∂x` if the first has none."""
+    made = known.graph.values[op.inputs[-1]].producer if len(op.inputs) == _WITH_ONES else None
+    is_plain = len(op.inputs) == _WITH_ONES - 1 or (made is not None and known.graph.ops[made].name in _ONES)
+    if op.name != "grad" or len(op.outputs) != 1 or not is_plain:
+        return ""
+    of, by = (known.of(value, op) for value in op.inputs[:2])
+    return f"∂{of}/∂{by}" if by else ""
 
 
 def _of_span(op: Op, span: Span) -> str:

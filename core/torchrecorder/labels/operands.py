@@ -261,14 +261,15 @@ class Names:
     def of(self, value: int, reader: Op, base: int = 0) -> str:
         """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-        That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The
-        name of an op is none.
+        That of an argument of the call `base`, of an input or buffer, of a variable, of the layer that gave it, or of
+        an output of the model. The name of an op is none.
         """
         graph = self.graph
         way, of_base = _way(graph, value), _arguments(graph, graph.calls[base])
         known = [(at, of_base.get(at, "")) for at, _ in way]
         known += [(way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
         known += [(at, self.own(at, reader, base)) for at, _ in way]
+        known += [(at, self._returned.get(at, "")) for at, _ in way]
         named = next(((at, name) for at, name in known if name), None)
         return self._maker(way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
@@ -284,6 +285,12 @@ class Names:
         of_base, *arguments = (_arguments(graph, call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
         layer = _layer(graph, value, {call.id for call in around})
         return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
+
+    @cached_property
+    def _returned(self) -> dict[int, str]:
+        """By tensor that the model gives under a name of its own that name."""
+        rows = [(path, values) for path, values in self.graph.outputs.items() if path.isidentifier()]
+        return {value: path for path, values in rows for value in values}
 
     def _variable(self, value: int, op: Op, frames: Collection[int]) -> str:
         """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""

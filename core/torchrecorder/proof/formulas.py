@@ -14,7 +14,7 @@ from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
-from torchrecorder.proof.facts import COMPARISONS, MOVES, is_longer
+from torchrecorder.proof.facts import COMPARISONS, MOVES, changes_nothing, is_longer
 from torchrecorder.proof.words import frames
 from torchrecorder.view import Node
 
@@ -253,7 +253,8 @@ class _FormulaProof:
             made = self.graph.values[value].producer
             op = None if made is None else self.graph.ops[made]
             yield value, op
-            if op is None or not op.inputs or not (op.kind == "pass" or op.name in MOVES or op.name == "getitem"):
+            is_move = op is not None and (op.kind == "pass" or op.name in MOVES or op.name == "getitem")
+            if op is None or not op.inputs or not (is_move or changes_nothing(op, _plain(op.name))):
                 return
             if is_longer(self.graph, op):
                 return

@@ -54,6 +54,7 @@ _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _COUNTED = re.compile(r" · (\d+) ops(?=: | · |$)")
 """Behind a formula that has variables in place of what they hold, the number of all ops there."""
+_DERIVATIVE = re.compile(r"∂([\w.\[\]]*)/∂([\w.\[\]]+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
 _CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
@@ -145,6 +146,8 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             values = [value for span in thing.spans for value in span.values]
             if not are_arguments(own[0], words.partition(" · ")[2].removeprefix("· "), values):
                 yield f"“{words}” at {key} says a number that no argument is"
+        if (derivative := _DERIVATIVE.search(words)) and not _is_derivative(view.graph, own[0], given, derivative):
+            yield f"“{words}” at {key} says another derivative"
         ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
             yield f"“{words}” at {key} says another number of ops than run there"
@@ -153,6 +156,15 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         acting = (op for op in behind if not _joins_nothing(view.graph, op) and not changes_nothing(op, op.name))
         if is_alone and (own[1:] or any(op.id in ends for op in acting)):
             yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _is_derivative(graph: Graph, op: Op, given: Mapping[int, object], said: re.Match[str]) -> bool:
+    """Whether an op derives what is said, of which each number counts alike, by one tensor that is said."""
+    called = [{*names(graph, given, value, op)} for value in op.inputs[:2]]
+    made = [graph.values[value].producer for value in op.inputs[2:]]
+    is_even = all(at is not None and graph.ops[at].name in ("ones", "ones_like") for at in made)
+    is_one = op.name == "grad" and len(op.outputs) == 1 and len(op.inputs) in (2, 3) and is_even
+    return is_one and all(not name or name in known for name, known in zip(said.groups(), called, strict=True))
 
 
 def _is_transposed(graph: Graph, op: Op) -> bool:
@@ -396,7 +408,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
     maker: Op | None = None
     for at in way(graph, value):
         row = graph.values[at]
-        yield from _path(row.name)
+        yield from (*_path(row.name), *(path for path, values in graph.outputs.items() if at in values))
         paths = ((call, path) for call in rows for path, v in call.inputs.items() if v == at)
         yield from (name for call, path in paths for name in _path(path).difference(_keys_of_others(graph, call, path)))
         if row.producer is None:
