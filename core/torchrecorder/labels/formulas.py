@@ -66,25 +66,28 @@ _TAKEN = _ARITHMETIC | CREATING | SHAPED_LIKE | COMPARED.keys() | names("sqrt rs
 """Likewise behind a variable of a formula."""
 
 
-def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: bool = True) -> str:
+def in_short(
+    known: Names, node: Node, limit: int, base: int = 0, aside: Collection[int] = (), *, is_again: bool = True
+) -> str:
     """Formula of ops that are drawn as one; without it, of a patch, `10 operations: softmax ×2, bmm ×2, max`.
 
-    `is_again` says whether they stand for those of other turns, too.
+    In it are those `aside`, which are not drawn. `is_again` says whether they stand for those of other turns, too.
     """
     graph, ops = known.graph, node.ops
     spans = {span.name for span in node.spans}
     turning = frozenset(op for op in ops if not spans.isdisjoint((graph.ops[op].name, *graph.ops[op].attrs)))
-    last = _end(known, ops) if node.op is None else node.op
-    written = "" if last is None else formula(known, ops, last, limit, base, turning)
-    is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
-    if last is not None and not is_whole:
-        written = _by_variables(known, ops, last, limit, base, turning, _CODE if node.op is None else _NEVER)
+    last, written = _end(known, ops) if node.op is None else node.op, ""
+    for inside in ({*ops, *aside}, ops):
+        if last is None or written:
+            break
+        text = formula(known, inside, last, limit, base, turning)
+        is_whole = text and "…" not in text and not (node.op is None and _CODE.search(text))
+        written = text if is_whole else _by_variables(known, node, inside, last, limit, base, turning)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, twin) for place, twin in places.items() for op in known.at_place[place])
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    if is_turn or "…" in written:
-        written = ""  # another one in each turn, or not all of it
+    written = "" if is_turn else written  # another one in each turn
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 
 
@@ -135,24 +138,18 @@ def formula(
 
 
 def _by_variables(
-    known: Names,
-    ops: Collection[int],
-    last: int,
-    limit: int,
-    base: int,
-    turning: Collection[int],
-    code: re.Pattern[str],
+    known: Names, node: Node, ops: Collection[int], last: int, limit: int, base: int, turning: Collection[int]
 ) -> str:
     """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
 
     Behind it are those ops that tell something, and are not in it: `strength @ value · 5 ops: silu`.
     """
-    op, found = known.graph.ops[last], [("", "")]
+    op, found, code = known.graph.ops[last], [("", "")], _CODE if node.op is None else _NEVER
     for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
         writer = _FormulaWriter(known, ops, limit, base, turning, bare=bare, most=most)
         text, _ = writer.of_value(op.outputs[0], op)
         hidden = ", ".join(writer.hidden(text))
-        whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
+        whole = f"{text} · {len(node.ops)} ops{': ' * bool(hidden)}{hidden}"
         found += [] if "…" in text or code.search(text) or len(whole) > limit else [(text, whole)]
     return max(found, key=lambda it: len(it[0]))[1]
 
@@ -292,7 +289,7 @@ class _FormulaWriter:
     def _written(self, value: int, reader: Op) -> tuple[str, float]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
-        is_idle = op is not None and op.id not in self.ops and plain(op.name) in SYMBOLS
+        is_idle = op is not None and plain(op.name) in SYMBOLS
         if op is not None and is_idle and handed_on(self.graph, op, False) is not None:  # `x * 1.0` is not drawn
             return self.of_value(op.inputs[0], reader)
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops

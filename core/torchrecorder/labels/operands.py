@@ -105,18 +105,34 @@ class Operands:
 
     def _computed(self, value: int, node: Node) -> str:
         """How ops that are not drawn make a tensor, `(1 − hidden)`; `…` if that is long, nothing if none make it."""
-        hidden, pending, base = set[int](), [value], self.base(node)
+        base, last = self.base(node), self.graph.values[origin(self.graph, value)].producer
+        hidden = self._hidden(value, base)
+        if last not in hidden:
+            return ""
+        return "…" if self._is_sized(hidden) else self._operand(self.names, hidden, last, _MAX_NAME, base)
+
+    def aside(self, node: Node) -> set[int]:
+        """The ops that are not drawn and make what those of a node read, where that has no name."""
+        base, rows, aside = self.base(node), [self.graph.ops[op] for op in node.ops], set[int]()
+        for value in dict.fromkeys(value for op in rows for value in op.inputs if not self.names.of(value, op, base)):
+            hidden = self._hidden(value, base)
+            aside |= set() if self._is_sized(hidden) else hidden
+        return aside
+
+    def _hidden(self, value: int, base: int) -> set[int]:
+        """The ops that are not drawn and make a tensor of what has a name, or is drawn."""
+        hidden, pending = set[int](), [value]
         while pending:
             made = self.graph.values[pending.pop()].producer
             if made is not None and made not in hidden and made not in self._owners:
                 hidden.add(made)
                 reader = self.graph.ops[made]
                 pending += (read for read in reader.inputs if not self.names.of(read, reader, base))
-        last = self.graph.values[origin(self.graph, value)].producer
-        if last not in hidden:
-            return ""
-        is_sized = any(not self.graph.ops[made].inputs for made in hidden)  # its numbers are those of one run
-        return "…" if is_sized else self._operand(self.names, hidden, last, _MAX_NAME, base)
+        return hidden
+
+    def _is_sized(self, ops: Collection[int]) -> bool:
+        """Whether some ops make numbers of no tensor, which are those of one run."""
+        return any(not self.graph.ops[op].inputs for op in ops)
 
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""

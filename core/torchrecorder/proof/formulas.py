@@ -209,8 +209,14 @@ def _unsaid(ops: Sequence[Op], words: str) -> Iterator[str]:
 
 def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
     """Whether some ops compute a formula in the end; not if it cannot be read."""
-    read, made = {value for op in ops for value in op.inputs}, [value for op in ops for value in op.outputs]
-    ends, proof = [value for value in made if value not in read] or made, _FormulaProof(graph, {op.id for op in ops})
+    own, made = {op.id for op in ops}, [value for op in ops for value in op.outputs]
+    inside = {value for op in ops for value in op.inputs}
+    outside = {value for op in graph.ops if op.id not in own for value in op.inputs}.union(*graph.outputs.values())
+    unread = [value for value in made if value not in inside]
+    ends, proof = (
+        [it for it in unread if it in outside] or outside.intersection(made) or unread,
+        _FormulaProof(graph, own),
+    )
     text = f"· {text}" if text.startswith(("× ", "/ ")) else text  # `× √768` of what a line brings
     term = _term(text) or _term(f"{name}({text})")  # what is given to the op that stands before it, `cat · a, b`
     return term is not None and any(proof.is_so(term, end) for end in ends)

@@ -524,3 +524,33 @@ def test_formulas_at_layers_and_functions_are_computed_again(
 def test_a_formula_in_the_brackets_of_an_op_keeps_them_if_it_is_one_argument() -> None:
     assert bare_arguments("mean(q − k[:, 0])", "mean") == "mean(q − k[:, 0])"
     assert bare_arguments("cat(q, k[:, 0]) · 5 ops", "cat") == "q, k[:, 0] · 5 ops"
+
+
+def centred(x: Tensor, width: Tensor) -> Tensor:
+    return 2 * x / width - 1
+
+
+class Scaled(nn.Module):
+    """Coordinates between limits, which the source computes with and has no name for."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(4, 4)
+        self.register_buffer("low", torch.zeros(4))
+        self.register_buffer("high", torch.ones(4))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.last(centred(x - self.low, self.high - self.low))
+
+
+def test_what_is_not_drawn_and_has_no_name_is_written_out() -> None:
+    view = make_view(capture(Scaled().eval(), (torch.ones(3, 4),)), DrawingOptions())
+    layout = paper(view)
+    assert "(·) × 2 / (high − low) − 1" in [Labels(view).node(node).line for node in view.nodes]
+    assert faults(view, layout) == ()
+    assert any(
+        "is not what is computed" in fault for fault in faults(view, written(layout, "high − low", "high + low"))
+    )
