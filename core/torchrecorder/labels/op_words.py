@@ -193,8 +193,8 @@ def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
         return _attention(graph, op)
     if op.name == "softmax":
         return f"{n} heads" if (n := heads(graph, op)) > 1 else ""
-    if (told := _told(op)) and all(row.attrs == op.attrs for row in graph.ops if _place(row) == _place(op)):
-        return told
+    if (said := _settings_of(op)) and all(row.attrs == op.attrs for row in graph.ops if _place(row) == _place(op)):
+        return said
     if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
         equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
         return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""
@@ -202,7 +202,7 @@ def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
     return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
 
 
-def _told(op: Op) -> str:
+def _settings_of(op: Op) -> str:
     """The settings that tell two ops of a kind apart, which no line says: `3×3 /2`, `→ 1×1`, `min=0`."""
     attrs = op.attrs
     if pool := _POOL.fullmatch(op.name):
