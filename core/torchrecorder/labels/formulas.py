@@ -27,7 +27,7 @@ from torchrecorder.view.op_families import (
     is_laid_out,
     names,
 )
-from torchrecorder.view.plan.visibility import ALL_OF_IT
+from torchrecorder.view.plan.visibility import ALL_OF_IT, handed_on
 
 _BINDS = dict.fromkeys(COMPARED.values(), 0) | {"+": 1, "−": 1, "×": 2, "/": 2, "@": 2, "//": 1.5, "%": 1.5}
 """How strongly a sign holds its sides together."""
@@ -40,14 +40,14 @@ _TURNED = names("T mT t adjoint H")
 _EXCHANGES = names("transpose swapaxes swapdims")
 _OF_LAST_AXIS = names("softmax log_softmax")
 """Ops whose axis is not written where it is the last."""
-_UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel")
+_UNSAID = names("eps keepdim dtype device layout inplace training requires_grad memory_format _stacklevel compute_mode")
 _SWITCHES = names("True False None 'mean' 'constant' 'zeros'")
 """Values of settings that are as good as none: what they are mostly, by default."""
 _LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
-_MINUS = re.compile(r"-(?=\d)")
+_MINUS = re.compile(r"-(?=\d|inf)")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
 _REPLACING = names("normal_ uniform_ exponential_ zero_")
@@ -66,24 +66,28 @@ _TAKEN = _ARITHMETIC | CREATING | SHAPED_LIKE | COMPARED.keys() | names("sqrt rs
 """Likewise behind a variable of a formula."""
 
 
-def in_short(known: Names, node: Node, limit: int, base: int = 0, *, is_again: bool = True) -> str:
+def in_short(
+    known: Names, node: Node, limit: int, base: int = 0, aside: Collection[int] = (), *, is_again: bool = True
+) -> str:
     """Formula of ops that are drawn as one; without it, of a patch, `10 operations: softmax ×2, bmm ×2, max`.
 
-    `is_again` says whether they stand for those of other turns, too.
+    In it are those `aside`, which are not drawn. `is_again` says whether they stand for those of other turns, too.
     """
     graph, ops = known.graph, node.ops
-    last = _end(known, ops) if node.op is None else node.op
-    written = "" if last is None else formula(known, ops, last, limit, base)
-    is_whole = written and "…" not in written and not (node.op is None and _CODE.search(written))
-    if last is not None and not is_whole:
-        written = _by_variables(known, ops, last, limit, base, _CODE if node.op is None else _NEVER)
+    spans = {span.name for span in node.spans}
+    turning = frozenset(op for op in ops if not spans.isdisjoint((graph.ops[op].name, *graph.ops[op].attrs)))
+    last, written = _end(known, ops) if node.op is None else node.op, ""
+    for inside in ({*ops, *aside}, ops):
+        if last is None or written:
+            break
+        text = formula(known, inside, last, limit, base, turning)
+        is_whole = text and "…" not in text and not (node.op is None and _CODE.search(text))
+        written = text if is_whole else _by_variables(known, node, inside, last, limit, base, turning)
     reads = (graph.ops[op] for op in ops if graph.ops[op].name == "getitem" and graph.ops[op].source)
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, twin) for place, twin in places.items() for op in known.at_place[place])
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    own = {graph.ops[op].name for op in ops}
-    if is_turn or any(span.name in own for span in node.spans) or "…" in written:
-        written = ""  # another one in each turn, or not all of it
+    written = "" if is_turn else written  # another one in each turn
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 
 
@@ -103,7 +107,7 @@ def bare_arguments(text: str, name: str) -> str:
     first, _, behind = text.partition(" · ")
     inner, depths = first.removeprefix(f"{name}(").removesuffix(")"), [0]
     for sign in inner:
-        depths.append(depths[-1] + (sign == "(") - (sign == ")"))
+        depths.append(depths[-1] + (sign in "([") - (sign in ")]"))
     is_list = any(sign == "," and not depth for sign, depth in zip(inner, depths, strict=False))
     is_call = is_list and len(inner) == len(first) - len(name) - 2 and min(depths) == 0
     return " · ".join(filter(None, (inner, behind))) if is_call else text
@@ -116,31 +120,36 @@ def operand(known: Names, ops: Collection[int], last: int, limit: int, base: int
     return "…" if len(text) > limit or "…" in text or NAMELESS in text else text
 
 
-def formula(known: Names, ops: Collection[int], last: int, limit: int, base: int = 0) -> str:
+def formula(
+    known: Names, ops: Collection[int], last: int, limit: int, base: int = 0, turning: Collection[int] = ()
+) -> str:
     """Formula of the last of some ops, in terms of what they read; empty if it is longer than the limit.
 
-    `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another.
+    `(·)` is what has no name, and a `…` what is more than one such thing, or has the name of another, or is made by
+    one of the ops that have other settings in other turns.
     """
     op, text = known.graph.ops[last], ""
     # each op takes a character at least, and the writer follows them from one to the next
     for bare in (False, True) if len(ops) <= limit else ():
-        text, _ = _FormulaWriter(known, ops, limit, base, bare=bare).of_value(op.outputs[0], op)
+        text, _ = _FormulaWriter(known, ops, limit, base, turning, bare=bare).of_value(op.outputs[0], op)
         if "…" not in text:
             return text
     return "" if text == "…" else text
 
 
-def _by_variables(known: Names, ops: Collection[int], last: int, limit: int, base: int, code: re.Pattern[str]) -> str:
+def _by_variables(
+    known: Names, node: Node, ops: Collection[int], last: int, limit: int, base: int, turning: Collection[int]
+) -> str:
     """The longest formula with variables of the code in place of what they hold: `istft(cleaned, 64) · 7 ops`.
 
     Behind it are those ops that tell something, and are not in it: `strength @ value · 5 ops: silu`.
     """
-    op, found = known.graph.ops[last], [("", "")]
+    op, found, code = known.graph.ops[last], [("", "")], _CODE if node.op is None else _NEVER
     for most, bare in product(_CUTS, (False, True)) if len(ops) <= limit else ():
-        writer = _FormulaWriter(known, ops, limit, base, bare=bare, most=most)
+        writer = _FormulaWriter(known, ops, limit, base, turning, bare=bare, most=most)
         text, _ = writer.of_value(op.outputs[0], op)
         hidden = ", ".join(writer.hidden(text))
-        whole = f"{text} · {len(ops)} ops{': ' * bool(hidden)}{hidden}"
+        whole = f"{text} · {len(node.ops)} ops{': ' * bool(hidden)}{hidden}"
         found += [] if "…" in text or code.search(text) or len(whole) > limit else [(text, whole)]
     return max(found, key=lambda it: len(it[0]))[1]
 
@@ -167,8 +176,17 @@ def _is_read(known: Names, value: int, inside: Collection[int]) -> bool:
 
 class _FormulaWriter:
     def __init__(
-        self, known: Names, ops: Collection[int], limit: int, base: int, *, bare: bool = False, most: int | None = None
+        self,
+        known: Names,
+        ops: Collection[int],
+        limit: int,
+        base: int,
+        turning: Collection[int] = (),
+        *,
+        bare: bool = False,
+        most: int | None = None,
     ) -> None:
+        self._turning = turning
         self.unsaid, self._most = _UNSAID | _LESS if bare else _UNSAID, most
         self.names, self.graph, self.ops, self.limit, self.base = known, known.graph, frozenset(ops), limit, base
         self._known: dict[int, tuple[str, float]] = {}
@@ -193,6 +211,8 @@ class _FormulaWriter:
         return dict.fromkeys(plain(op.name) for op in rows if self.of_op(op)[0].removeprefix("1") not in text)
 
     def of_op(self, op: Op) -> tuple[str, float]:
+        if op.id in self._turning:
+            return "…", _TIGHT
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
             return "…", _TIGHT
         if op.name == "getitem" and not self._is_of_seen(op):
@@ -269,6 +289,9 @@ class _FormulaWriter:
     def _written(self, value: int, reader: Op) -> tuple[str, float]:
         row = self.graph.values[value]
         op = None if row.producer is None else self.graph.ops[row.producer]
+        is_idle = op is not None and plain(op.name) in SYMBOLS
+        if op is not None and is_idle and handed_on(self.graph, op, False) is not None:  # `x * 1.0` is not drawn
+            return self.of_value(op.inputs[0], reader)
         is_taken = op is not None and op.name == "getitem" and len(op.inputs) == 1 and op.id not in self.ops
         is_move = op is not None and (op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_taken)
         is_move |= op is not None and op.name == "getitem" and bool(ALL_OF_IT.fullmatch(op.attrs.get("1", "")))

@@ -278,7 +278,9 @@ class Labels:
 
     def _formula(self, node: Node) -> str:
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
-        return in_short(self._operands.names, node, MAX_FORMULA, self._operands.base(node), is_again=is_again)
+        operands = self._operands
+        aside = operands.aside(node)
+        return in_short(operands.names, node, MAX_FORMULA, operands.base(node), aside, is_again=is_again)
 
     def _few(self, node: Node) -> str:
         """The ops of a short function or layer whose formula cannot be written: `3 operations: var_mean, sqrt`."""

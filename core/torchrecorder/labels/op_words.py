@@ -11,7 +11,7 @@ from torchrecorder.graph import Graph, Op
 from torchrecorder.graph.batch import NUMBER
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.operands import Names, turned, with_operands
-from torchrecorder.labels.summaries import among, setting
+from torchrecorder.labels.summaries import among, setting, summary
 from torchrecorder.view import Span
 from torchrecorder.view.differences import heads, values_of
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain, spoken
@@ -27,12 +27,22 @@ _TENSOR = re.compile(r"\b(tensor)\b")
 _AXES = re.compile(r"[(\[]?-?\d+(, -?\d+)*,?[)\]]?")
 _BY_NUMBER = ("pixel_shuffle", "pixel_unshuffle", "repeat_interleave")
 """Ops whose first argument is a factor."""
-_SETTINGS = {"pad": ("1", "pad", "mode"), "topk": ("1", "k"), "stft": ("1", "n_fft", "hop_length")}
+_SETTINGS = {"topk": ("1", "k"), "stft": ("1", "n_fft", "hop_length"), "clamp": ("1", "2", "min", "max")}
 """By op the settings that tell two of its kind apart, which no line says."""
+_POOL = re.compile(r"(adaptive_)?(avg|max)_pool(\dd)")
 OVER_AXES = names(
-    "repeat_interleave softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod"
+    """
+    repeat_interleave softmax log_softmax mean sum amax amin max min argmax argmin var std logsumexp prod gather
+    quantile sort argsort cumsum cumprod flip norm normalize topk
+    """
 )
+_AXIS_LAST = names("quantile norm normalize topk") | {*_BY_NUMBER}
+"""Those whose axis is their second argument."""
 _OPPOSITE = {"+": "−", "−": "+"}
+
+
+_WITH_ONES, _ONES = 3, ("ones_like", "ones")
+"""Tensors that a derivative of each number by itself reads: what it is of, by what, and ones."""
 
 
 class Label(NamedTuple):
@@ -62,13 +72,12 @@ def op_label(
     if kinds := values_of(spans, ""):
         return Label(clean(with_operands(op, others or {}, among([*map(spoken, kinds)])), MAX_NAME))
     if name in ("getitem", "setitem") and len(spans) == 1:
-        axes = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
-        at = clean(", ".join(map(_turns, axes)), _MAX_INDEX)
+        parts = zip(*(_bare(value).split(", ") for value in spans[0].values), strict=False)
+        at = clean(", ".join(map(_turns, parts)), _MAX_INDEX)
         return Label(f"write [{at}]" if name == "setitem" else f"[{at}]")
-    called = with_operands(op, others or {})
+    called = _derivative(known, op) or with_operands(op, others or {})
     if spans:
-        by = "by " if name in _BY_NUMBER else ""
-        facts = [f"{by}{among(span.values)}" if span.name == op.name else setting(span) for span in spans]
+        facts = [_of_span(op, span) for span in spans]
         many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
         return Label(called, clean(" · ".join(filter(None, facts)) or many, MAX_LINE))
     if name in SYMBOLS:
@@ -92,10 +101,31 @@ def op_label(
         what = f"write {float(number):.4g} at " if _NUMBER.fullmatch(number) else "write " if name == "setitem" else ""
         at = clean(_index(known, op), _MAX_INDEX)
         return Label(f"{what}[{at}]" if at else what.removesuffix("at ").strip() or "index")
-    called, besides = in_two(called) if others else (called, "")
+    axes = axes_of(known.graph, op, seen)
+    called, besides = in_two(called, 0 if axes else MAX_NAME) if others else (called, "")
     details = filter(None, [_weight(known.graph, op, is_alone), *("=".join(switch) for switch in turned(op).items())])
     line = f"{besides} {' · '.join(details)}".strip()
-    return Label(clean(f"{called} {axes_of(known.graph, op, seen)}".strip(), MAX_NAME), clean(line, MAX_LINE))
+    return Label(clean(f"{called} {axes}".strip(), MAX_NAME), clean(line, MAX_LINE))
+
+
+def _derivative(known: Names, op: Op) -> str:
+    """`∂u/∂x` of one tensor by one that has a name, `∂/∂x` if the first has none."""
+    made = known.graph.values[op.inputs[-1]].producer if len(op.inputs) == _WITH_ONES else None
+    is_plain = len(op.inputs) == _WITH_ONES - 1 or (made is not None and known.graph.ops[made].name in _ONES)
+    if op.name != "grad" or len(op.outputs) != 1 or not is_plain:
+        return ""
+    of, by = (known.of(value, op) for value in op.inputs[:2])
+    return f"∂{of}/∂{by}" if by else ""
+
+
+def _of_span(op: Op, span: Span) -> str:
+    """What ops that are drawn once have for an argument."""
+    if span.name not in (op.name, "pad", "repeats"):
+        return setting(span)
+    if op.name == "pad":
+        texts = dict.fromkeys(map(_padding, span.values))
+        return " or ".join(texts) if len(texts) <= _NAMED else ""
+    return f"{'by ' * (plain(op.name) in _BY_NUMBER)}{among(span.values)}"
 
 
 def root_of(number: float) -> str:
@@ -113,9 +143,9 @@ def digits(number: float) -> str:
     return re.sub(r"(?<=e[+-])0", "", text).replace("e+", "e").replace("-", "−")
 
 
-def in_two(words: str) -> tuple[str, str]:
+def in_two(words: str, most: int = MAX_NAME) -> tuple[str, str]:
     """The name of an op, and apart from it the names of what it reads, if all are too long for one line."""
-    name, _, names = words.partition(" ") if len(words) > MAX_NAME else (words, "", "")
+    name, _, names = words.partition(" ") if len(words) > most else (words, "", "")
     return name, names
 
 
@@ -127,7 +157,7 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     first = op.attrs.get("1", "")
     if op.name not in OVER_AXES:
         return first if plain(op.name) == "pow" else ""
-    given = op.attrs.get("dim", "" if op.name in _BY_NUMBER else first)
+    given = op.attrs.get("dim", op.attrs.get("2", "") if op.name in _AXIS_LAST else first)
     shape = graph.values[op.inputs[0]].shape
     axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []
     numbers, n = [int(axis) for axis in axes], len(shape)
@@ -158,20 +188,45 @@ def _weight(graph: Graph, op: Op, is_alone: bool) -> str:
         mode = op.attrs.get("mode", "").strip("'")
         return " · ".join((*_grown(graph, op, is_alone), mode)) if mode else ""  # else its arguments are not known
     if op.name in _BY_NUMBER:
-        return f"by {number}" if (number := op.attrs.get("1", "")).isdigit() else ""
+        return f"by {number}" if (number := op.attrs.get("1") or op.attrs.get("repeats", "")).isdigit() else ""
     if op.name == "scaled_dot_product_attention":
         return _attention(graph, op)
     if op.name == "softmax":
         return f"{n} heads" if (n := heads(graph, op)) > 1 else ""
-    if op.name in _SETTINGS and all(row.attrs == op.attrs for row in graph.ops if _place(row) == _place(op)):
-        given = [(key, op.attrs[key].strip("()'")) for key in _SETTINGS[op.name] if key in op.attrs]
-        texts = (f"{key}={text}" if "_" in key else text for key, text in given if text != "constant")
-        return " · ".join(texts)
+    if (said := _settings_of(op)) and all(row.attrs == op.attrs for row in graph.ops if _place(row) == _place(op)):
+        return said
     if op.name == "einsum":  # as papers write it: `bd,bnd→bn`
         equation = op.attrs.get("0", "").strip("'").replace(" ", "").replace("->", "→").replace("...", "…")
         return equation if "→" in equation and len(equation) <= _MAX_INDEX else ""
     meta = graph.values[op.inputs[1]].meta if plain(op.name) == "linear" and len(op.inputs) > 1 else None
     return f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
+
+
+def _settings_of(op: Op) -> str:
+    """The settings that tell two ops of a kind apart, which no line says: `3×3 /2`, `→ 1×1`, `min=0`."""
+    attrs = op.attrs
+    if pool := _POOL.fullmatch(op.name):
+        keys = ["output_size"] if pool[1] else ["kernel_size", "stride"]
+        given = {key: attrs.get(str(i)) or attrs.get(key, "None") for i, key in enumerate(keys, 1)}
+        like = f"{'Adaptive' if pool[1] else ''}{pool[2].capitalize()}Pool{pool[3]}"
+        return summary("", ", ".join(f"{key}={text}" for key, text in given.items() if text != "None"), like=like)
+    if op.name == "pad":
+        mode = attrs.get("mode", "'constant'").strip("'")
+        return " · ".join((_padding(attrs.get("1") or attrs.get("pad", "")), *([mode] if mode != "constant" else [])))
+    said = [
+        (key, attrs[key].replace("-", "−")) for key in _SETTINGS.get(op.name, ()) if attrs.get(key, "None") != "None"
+    ]
+    return ", ".join(text.removesuffix(".0") if key.isdigit() or key == "k" else f"{key}={text}" for key, text in said)
+
+
+def _padding(text: str) -> str:
+    """`1, 0` of the last axis, `0, 6 at axes −3, −2`, `none`."""
+    sizes, at = re.findall(r"-?\d+", text), dict[str, list[str]]()
+    for i, pair in enumerate(zip(sizes[::2], sizes[1::2], strict=False), 1):
+        at.setdefault(", ".join(pair).replace("-", "−"), []).insert(0, f"−{i}")
+    at.pop("0, 0", None)
+    axes = {pair: f"{'axes' if of[1:] else 'axis'} {', '.join(of)}" for pair, of in at.items()}
+    return " · ".join(pair if of == "axis −1" else f"{pair} at {of}" for pair, of in axes.items()) or "none"
 
 
 def _attention(graph: Graph, op: Op) -> str:

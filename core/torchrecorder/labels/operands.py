@@ -105,18 +105,34 @@ class Operands:
 
     def _computed(self, value: int, node: Node) -> str:
         """How ops that are not drawn make a tensor, `(1 − hidden)`; `…` if that is long, nothing if none make it."""
-        hidden, pending, base = set[int](), [value], self.base(node)
+        base, last = self.base(node), self.graph.values[origin(self.graph, value)].producer
+        hidden = self._hidden(value, base)
+        if last not in hidden:
+            return ""
+        return "…" if self._is_sized(hidden) else self._operand(self.names, hidden, last, _MAX_NAME, base)
+
+    def aside(self, node: Node) -> set[int]:
+        """The ops that are not drawn and make what those of a node read, where that has no name."""
+        base, rows, aside = self.base(node), [self.graph.ops[op] for op in node.ops], set[int]()
+        for value in dict.fromkeys(value for op in rows for value in op.inputs if not self.names.of(value, op, base)):
+            hidden = self._hidden(value, base)
+            aside |= set() if self._is_sized(hidden) else hidden
+        return aside
+
+    def _hidden(self, value: int, base: int) -> set[int]:
+        """The ops that are not drawn and make a tensor of what has a name, or is drawn."""
+        hidden, pending = set[int](), [value]
         while pending:
             made = self.graph.values[pending.pop()].producer
             if made is not None and made not in hidden and made not in self._owners:
                 hidden.add(made)
                 reader = self.graph.ops[made]
                 pending += (read for read in reader.inputs if not self.names.of(read, reader, base))
-        last = self.graph.values[origin(self.graph, value)].producer
-        if last not in hidden:
-            return ""
-        is_sized = any(not self.graph.ops[made].inputs for made in hidden)  # its numbers are those of one run
-        return "…" if is_sized else self._operand(self.names, hidden, last, _MAX_NAME, base)
+        return hidden
+
+    def _is_sized(self, ops: Collection[int]) -> bool:
+        """Whether some ops make numbers of no tensor, which are those of one run."""
+        return any(not self.graph.ops[op].inputs for op in ops)
 
     def read(self, node: Node) -> str:
         """Names of what a function reads besides what lines bring, `mask`; nothing if they are many."""
@@ -261,14 +277,15 @@ class Names:
     def of(self, value: int, reader: Op, base: int = 0) -> str:
         """A name of a tensor for the reader of an op, which the source has there; empty if there is none.
 
-        That of an argument of the call `base`, of an input or buffer, of a variable, or of the layer that gave it. The
-        name of an op is none.
+        That of an argument of the call `base`, of an input or buffer, of a variable, of the layer that gave it, or of
+        an output of the model. The name of an op is none.
         """
         graph = self.graph
         way, of_base = _way(graph, value), _arguments(graph, graph.calls[base])
         known = [(at, of_base.get(at, "")) for at, _ in way]
         known += [(way[-1][0], _last(graph.values[way[-1][0]].name or ""))]
         known += [(at, self.own(at, reader, base)) for at, _ in way]
+        known += [(at, self._returned.get(at, "")) for at, _ in way]
         named = next(((at, name) for at, name in known if name), None)
         return self._maker(way[-1][1], reader, base) if named is None else named[1] + _entry(graph, way, named[0])
 
@@ -284,6 +301,12 @@ class Names:
         of_base, *arguments = (_arguments(graph, call).get(value, "") for call in (graph.calls[base], *reversed(inner)))
         layer = _layer(graph, value, {call.id for call in around})
         return next(filter(None, (of_base, _last(row.name or ""), variable, layer, *arguments)), "")
+
+    @cached_property
+    def _returned(self) -> dict[int, str]:
+        """By tensor that the model gives under a name of its own that name."""
+        rows = [(path, values) for path, values in self.graph.outputs.items() if path.isidentifier()]
+        return {value: path for path, values in rows for value in values}
 
     def _variable(self, value: int, op: Op, frames: Collection[int]) -> str:
         """The variable that gets a tensor where functions run: of one from another function, if it gave it alone."""

@@ -247,7 +247,8 @@ def _of_all(view: View, edge: Edge, said: str, show: Collection[str]) -> str:
         inner = sizes[len(sizes) > 2 :]  # the first axis is mostly that of examples, and says little if it is alone
         is_told = len({*map(len, rows)}) == 1 and any(size.isdigit() and size != "1" for size in inner)
         words = [("×".join(sizes) if is_told else "") if word == "×".join(rows[0]) else word for word in words]
-    return "".join(words) if all(words) else ""
+    is_alike = words[1:2] == [" → "] and words[0] == words[2]
+    return "".join(words) if all(words) and not is_alike else ""
 
 
 def _without_examples(shape: str) -> str:

@@ -51,13 +51,11 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
     yield from _arguments(view, letter, layout)
     entrances = {line.ends[0]: line.word for line in layout.lines if line.word}  # of insets: no figures
     yield from names.faults(view, letter, entrances | _words_of(layout, " · "))
-    functions = {f"{letter}{node.id}": node for node in view.nodes if node.kind == "function"}
-    for figure in (it for it in layout.nodes if it.key in functions and it.style.label is None):
-        name, line = (
-            " ".join(word.text for word in figure.words if (word.size == figure.words[0].size) is is_name)
-            for is_name in (True, False)
-        )
-        for text in formulas.faults(view.graph, functions[figure.key], name, line):
+    computing = {f"{letter}{node.id}": node for node in view.nodes if node.kind in ("call", "function", "op")}
+    for figure in (it for it in layout.nodes if it.key in computing and it.style.label is None):
+        node = computing[figure.key]
+        runs = [coverage.facts.ops_of([call]) for part in (node, *node.parts) for call in part.calls]
+        for text in formulas.faults(view.graph, node, [word.text for word in figure.words], runs):
             yield f"“{text}” at {figure.key} is not what is computed there"
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 from math import isclose
 from typing import NamedTuple
 
 from torchrecorder.graph import Graph, Op
-from torchrecorder.proof.facts import COMPARISONS, MOVES, is_longer
+from torchrecorder.proof.facts import COMPARISONS, MOVES, changes_nothing, is_longer
 from torchrecorder.proof.words import frames
 from torchrecorder.view import Node
 
@@ -22,10 +23,10 @@ _TOKEN = re.compile(
     r"\s*(\d+(?:\.\d+)?(?:e[−-]?\d+)?|'[^']*'|\([\d, −]*(?::|\.\.\.|, )(?:[\d:., −]|None|…)*\)|\w+=(?!=)|"
     rf"{_WORD}|//|.)"
 )
-_NUMBER = re.compile(r"[−-]?\d+(\.\d+)?(e[-+−]?\d+)?")
+_NUMBER = re.compile(r"[−-]?(inf|\d+(\.\d+)?(e[-+−]?\d+)?)")
 _COUNTED = re.compile(r"\d+ op")
 _LISTED = re.compile(r"\d+ ops\b[^·…]*(?=·|$)")
-_FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\(.|^−")
+_FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\([^)]|^−")
 _SIGNS = {
     "+": "add iadd radd",
     "−": "sub isub rsub subtract",
@@ -169,13 +170,30 @@ def _folded(term: Term) -> Term:
     return Term("number", number=first**second if term.kind == "power" else first / second)
 
 
-def faults(graph: Graph, node: Node, name: str, line: str) -> Iterator[str]:
-    """The formulas in the second line of a node that its ops do not compute in the end, and what counts hide."""
-    own = [graph.ops[op] for part in (node, *node.parts) for op in part.own_ops]
-    for text in line.split(" · "):
-        if _FORMULA.search(text) and not _COUNTED.match(text) and not is_computed(graph, own, text, name):
-            yield text
-    if (counted := _LISTED.search(f"{name} {line}")) and any(_unsaid(own, f"{name} {line}")):
+def faults(graph: Graph, node: Node, lines: Sequence[str], runs: Sequence[Collection[int]] = ()) -> Iterator[str]:
+    """The formulas in the lines of a node that its ops do not compute in the end, and what counts hide.
+
+    `runs` are the ops of each layer there. A line may go on in the next one, so they are read in each way.
+    """
+    parts = [part.own_ops for part in (node, *node.parts)]
+    own = [graph.ops[op] for ops in parts for op in ops]
+    insides = [own, *([graph.ops[op] for op in sorted(ops)] for ops in (*parts, *runs))]
+    known = dict[tuple[str, str], bool]()
+
+    def is_so(text: str, name: str) -> bool:
+        if (text, name) not in known:
+            known[text, name] = any(is_computed(graph, ops, text, name) for ops in insides if ops)
+        return known[text, name]
+
+    first, *rest = (line.removeprefix("· ") for line in lines)
+    ways = []
+    for between in product((" · ", " "), repeat=len(rest)):
+        name, *facts = "".join((first, *map("".join, zip(between, rest, strict=True)))).split(" · ")
+        facts = [name, *facts] if node.kind != "op" or "(" in name else facts
+        ways.append([it for it in facts if _FORMULA.search(it) and not _COUNTED.match(it) and not is_so(it, name)])
+    yield from min(ways, key=len)
+    words = " ".join(lines)
+    if node.kind == "function" and (counted := _LISTED.search(words)) and any(_unsaid(own, words)):
         yield counted[0].strip()
 
 
@@ -190,11 +208,18 @@ def _unsaid(ops: Sequence[Op], words: str) -> Iterator[str]:
 
 
 def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
-    """Whether some ops compute a formula in the end; also one that cannot be read, of which others judge."""
-    read, made = {value for op in ops for value in op.inputs}, [value for op in ops for value in op.outputs]
-    ends, proof = [value for value in made if value not in read] or made, _FormulaProof(graph, {op.id for op in ops})
+    """Whether some ops compute a formula in the end; not if it cannot be read."""
+    own, made = {op.id for op in ops}, [value for op in ops for value in op.outputs]
+    inside = {value for op in ops for value in op.inputs}
+    outside = {value for op in graph.ops if op.id not in own for value in op.inputs}.union(*graph.outputs.values())
+    unread = [value for value in made if value not in inside]
+    ends, proof = (
+        [it for it in unread if it in outside] or outside.intersection(made) or unread,
+        _FormulaProof(graph, own),
+    )
+    text = f"· {text}" if text.startswith(("× ", "/ ")) else text  # `× √768` of what a line brings
     term = _term(text) or _term(f"{name}({text})")  # what is given to the op that stands before it, `cat · a, b`
-    return term is None or any(proof.is_so(term, end) for end in ends)
+    return term is not None and any(proof.is_so(term, end) for end in ends)
 
 
 def _term(text: str) -> Term | None:
@@ -234,7 +259,8 @@ class _FormulaProof:
             made = self.graph.values[value].producer
             op = None if made is None else self.graph.ops[made]
             yield value, op
-            if op is None or not op.inputs or not (op.kind == "pass" or op.name in MOVES or op.name == "getitem"):
+            is_move = op is not None and (op.kind == "pass" or op.name in MOVES or op.name == "getitem")
+            if op is None or not op.inputs or not (is_move or changes_nothing(op, _plain(op.name))):
                 return
             if is_longer(self.graph, op):
                 return

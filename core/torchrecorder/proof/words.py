@@ -14,6 +14,7 @@ from itertools import accumulate, permutations
 from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
+from torchrecorder.proof.arguments import are_arguments
 from torchrecorder.proof.facts import JOINS, MOVES, changes_nothing
 from torchrecorder.view import Box, Node, View
 
@@ -24,7 +25,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim same size
+    dim same size axis axes none
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -53,8 +54,7 @@ _SIGNS = frozenset("+−×÷@")
 _ROOT = re.compile(r"(?:([×÷]) )?(1/)?√(\d+)")
 _COUNTED = re.compile(r" · (\d+) ops(?=: | · |$)")
 """Behind a formula that has variables in place of what they hold, the number of all ops there."""
-_SETTLED = frozenset(("pad", "topk", "stft"))
-"""Ops of which the numbers that are said are arguments."""
+_DERIVATIVE = re.compile(r"∂([\w.\[\]]*)/∂([\w.\[\]]+)")
 _HEADS = re.compile(r"MultiheadAttention \d+ heads")
 _CLASSES = {name: re.compile(name.lower()) for name in ("ReLU", "GELU", "SiLU")}
 _CLASSES |= {f"Conv{axes}d": re.compile(rf"(pad )?conv{axes}d") for axes in (1, 2, 3)}
@@ -141,10 +141,13 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             _is_transposed(view.graph, op) for op in own if words != "@"
         ):
             yield f"“{words}” at {key} {'does not say' if is_alone else 'says'} that one side is the other, transposed"
-        if own and own[0].name in _SETTLED and getattr(thing, "kind", "") == "op" and not thing.differs:
-            arguments = {*re.findall(r"\d+", " ".join(own[0].attrs.values()))}
-            if not arguments.issuperset(re.findall(r"(?<![×\d])\d+", words.partition(" · ")[2])):
+        is_op = getattr(thing, "kind", "") == "op" and words.startswith(tuple(op.name for op in own[:1]))
+        if is_op and not thing.differs:
+            values = [value for span in thing.spans for value in span.values]
+            if not are_arguments(own[0], words.partition(" · ")[2].removeprefix("· "), values):
                 yield f"“{words}” at {key} says a number that no argument is"
+        if (derivative := _DERIVATIVE.search(words)) and not _is_derivative(view.graph, own[0], given, derivative):
+            yield f"“{words}” at {key} says another derivative"
         ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
             yield f"“{words}” at {key} says another number of ops than run there"
@@ -153,6 +156,15 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         acting = (op for op in behind if not _joins_nothing(view.graph, op) and not changes_nothing(op, op.name))
         if is_alone and (own[1:] or any(op.id in ends for op in acting)):
             yield f"“{words}” at {key} does not say what it takes besides"
+
+
+def _is_derivative(graph: Graph, op: Op, given: Mapping[int, object], said: re.Match[str]) -> bool:
+    """Whether an op derives what is said, of which each number counts alike, by one tensor that is said."""
+    called = [{*names(graph, given, value, op)} for value in op.inputs[:2]]
+    made = [graph.values[value].producer for value in op.inputs[2:]]
+    is_even = all(at is not None and graph.ops[at].name in ("ones", "ones_like") for at in made)
+    is_one = op.name == "grad" and len(op.outputs) == 1 and len(op.inputs) in (2, 3) and is_even
+    return is_one and all(not name or name in known for name, known in zip(said.groups(), called, strict=True))
 
 
 def _is_transposed(graph: Graph, op: Op) -> bool:
@@ -396,7 +408,7 @@ def names(graph: Graph, given: Mapping[int, object], value: int, reader: Op) -> 
     maker: Op | None = None
     for at in way(graph, value):
         row = graph.values[at]
-        yield from _path(row.name)
+        yield from (*_path(row.name), *(path for path, values in graph.outputs.items() if at in values))
         paths = ((call, path) for call in rows for path, v in call.inputs.items() if v == at)
         yield from (name for call, path in paths for name in _path(path).difference(_keys_of_others(graph, call, path)))
         if row.producer is None:

@@ -14,17 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from tests.core.proof.test_layout import paper
+from tests.core.proof.test_layout import layered, paper
 from tests.core.proof.test_words import written
 from torchrecorder.drawing.details import details
-from torchrecorder.labels.formulas import formula, in_short
+from torchrecorder.labels.formulas import bare_arguments, formula, in_short
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
+from torchrecorder.layout.model import Layout
 from torchrecorder.proof.formulas import is_computed
 from torchrecorder.proof.layout import faults
 from torchrecorder.recording.run import capture
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view import Node, Span, make_view
+from torchrecorder.view import Node, Span, View, make_view
 
 
 class Computing(nn.Module):
@@ -67,6 +68,7 @@ FORMULAS: dict[str, Callable[..., Tensor]] = {
     "(q ≥ 0.5) × k": lambda q, k, v: (q >= 0.5) * k,
     "q[clamp(int64(k), 0, 0)]": lambda q, k, v: q[k.long().clamp(0, 0)],
     "k[0][topk(q[0, :, 0], 2)]": lambda q, k, v: k[0][q[0, :, 0].topk(2).indices],
+    "masked_fill(q, k < 0, −inf)": lambda q, k, v: q.masked_fill(k < 0, float("-inf")),
     "einsum('bij,bkj->bik', q, k)": lambda q, k, v: torch.einsum("bij,bkj->bik", q, k),
 }
 
@@ -257,6 +259,20 @@ def test_a_number_that_is_another_one_elsewhere_is_in_no_formula() -> None:
     node = Node(0, "function", 0, op=ops[-1], ops=ops)
     assert in_short(Names(graph), node, 60) == "(q + k) × 64"
     assert in_short(Names(graph), replace(node, spans=(Span("mul", ("64", "16")),)), 60) == "2 operations"
+
+
+def gated(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    gain = k.exp() + 64
+    return q - gain * v
+
+
+def test_a_number_that_is_another_one_elsewhere_may_be_behind_a_variable() -> None:
+    graph = capture(Computing(gated).eval(), (torch.ones(1, 3, 4),))
+    ops = tuple(op.id for op in graph.ops if op.call == 0)
+    node = Node(0, "function", 0, op=ops[-1], ops=ops, spans=(Span("add", ("64", "16")),))
+    assert in_short(Names(graph), replace(node, spans=()), 60) == "q − (exp(k) + 64) × v"
+    assert in_short(Names(graph), node, 60) == "q − gain × v · 4 ops: exp"
+    assert in_short(Names(graph), replace(node, spans=(Span("mul", ("1", "2")),)), 60) == "4 operations: exp"
 
 
 class Steps(nn.Module):
@@ -451,8 +467,7 @@ def test_variables_of_several_outputs_are_told_apart() -> None:
     assert said == ["(log1p(exp(·)) − mean) / clamp(deviation, min=1e−8) · 6 ops: std_mean"]
     layout = paper(view)
     assert faults(view, layout) == ()
-    (wrong,) = faults(view, written(layout, "− mean", "− median"))
-    assert "names median, which" in wrong
+    assert "names median, which" in faults(view, written(layout, "− mean", "− median"))[0]
     (wrong,) = faults(view, written(layout, ": std_mean", ""))
     assert "6 ops” at" in wrong
 
@@ -473,8 +488,9 @@ def test_a_long_formula_has_variables_in_place_of_what_they_hold() -> None:
     assert faults(view, layout) == ()
     (wrong,) = faults(view, written(layout, "11 ops", "12 ops"))
     assert "says another number of ops" in wrong
-    (wrong,) = faults(view, written(layout, "unbounded", "quieter"))
-    assert "names quieter, which" in wrong
+    first, second = faults(view, written(layout, "unbounded", "quieter"))
+    assert "names quieter, which" in first
+    assert "is not what is computed there" in second
 
 
 @pytest.mark.parametrize("power", [2, 3])
@@ -485,3 +501,56 @@ def test_what_is_closed_says_its_formula(power: int) -> None:
     assert said["halves()"] == "4 operations: exp, tanh"  # it gives two tensors
     of_all = "x + sin(alpha × x)² / alpha · " if power == 2 else ""  # no layer of the class computes anything else
     assert said["act"] == f"Snake · {of_all}4 params"
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize(
+    ("true", "lie"),
+    [(r"\+ sin", "− sin"), (r"\+ bias", "− bias"), (r"alpha × x", "alpha + x"), (r"trunk\) ", "trunk ")],
+)
+def test_formulas_at_layers_and_functions_are_computed_again(
+    kind: Callable[[View], Layout], true: str, lie: str
+) -> None:
+    view = make_view(capture(Closed(2).eval(), (torch.ones(3, 4),)), DrawingOptions(depth=1))
+    layout = kind(view)
+    assert faults(view, layout) == ()
+    changed = written(layout, true, lie)
+    assert changed != layout
+    wrong = faults(view, changed)
+    assert wrong
+    assert all("is not what is computed there" in fault for fault in wrong)
+
+
+def test_a_formula_in_the_brackets_of_an_op_keeps_them_if_it_is_one_argument() -> None:
+    assert bare_arguments("mean(q − k[:, 0])", "mean") == "mean(q − k[:, 0])"
+    assert bare_arguments("cat(q, k[:, 0]) · 5 ops", "cat") == "q, k[:, 0] · 5 ops"
+
+
+def centred(x: Tensor, width: Tensor) -> Tensor:
+    return 2 * x / width - 1
+
+
+class Scaled(nn.Module):
+    """Coordinates between limits, which the source computes with and has no name for."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(4, 4)
+        self.register_buffer("low", torch.zeros(4))
+        self.register_buffer("high", torch.ones(4))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.last(centred(x - self.low, self.high - self.low))
+
+
+def test_what_is_not_drawn_and_has_no_name_is_written_out() -> None:
+    view = make_view(capture(Scaled().eval(), (torch.ones(3, 4),)), DrawingOptions())
+    layout = paper(view)
+    assert "(·) × 2 / (high − low) − 1" in [Labels(view).node(node).line for node in view.nodes]
+    assert faults(view, layout) == ()
+    assert any(
+        "is not what is computed" in fault for fault in faults(view, written(layout, "high − low", "high + low"))
+    )

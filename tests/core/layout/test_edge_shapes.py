@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -371,3 +372,26 @@ def test_a_line_in_an_inset_leaves_out_sizes_that_shorter_blocks_do_not_have() -
         insets = views_of(capture(model, (torch.ones(2, 4, 32, 32),)), DrawingOptions()).view().insets
     said = [edge_shapes(inset.view) for inset in insets]
     assert said[0] == {(1, 2): "N×5×…×…", (2, 3): "N×5×…×…"}
+
+
+class Turned(nn.Module):
+    """Images of two sizes, each turned around between two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 4, 1)
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self.last(self.first(it).mT) for it in (x, y))
+
+
+def test_two_shapes_that_read_alike_with_signs_for_their_sizes_are_not_said() -> None:
+    with torch.no_grad():
+        graph = capture(Turned(), (torch.ones(2, 3, 4, 6), torch.ones(2, 3, 5, 7)))
+    view = make_view(graph, DrawingOptions(fold=False))
+    edge = next(edge for edge in view.edges if "→" in edge_shapes(view).get((edge.tail, edge.head), ""))
+    assert edge_shapes(view)[edge.tail, edge.head] == "N×8×4×6 → N×8×6×4"
+    of = {graph.values[op.outputs[0]].shape: op.outputs[0] for op in graph.ops}
+    elsewhere = (of[2, 8, 4, 6], of[2, 8, 5, 7]), (of[2, 8, 6, 4], of[2, 8, 7, 5])
+    folded = replace(view, edges=tuple(replace(it, elsewhere=elsewhere) if it is edge else it for it in view.edges))
+    assert (edge.tail, edge.head) not in edge_shapes(folded)
