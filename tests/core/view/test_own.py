@@ -618,3 +618,70 @@ def test_packing_sequences_is_one_thing() -> None:
     assert functions == ["pack_padded_sequence", "pad_packed_sequence"]
     assert not [node for node in view.nodes if node.kind == "op"]
     assert not view.weakened
+
+
+class Fused(nn.Module):
+    """Two streams, each of which reads the other one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 4), nn.Linear(4, 8)
+
+    def forward(self, streams: list[Tensor]) -> Any:
+        wide, narrow = streams
+        return [wide + self.down(narrow).tanh(), narrow + self.up(wide).tanh()]
+
+
+class Stage(nn.Sequential):
+    """Layers in a row that hand on two streams; with `all_of_them`, what each of them gives leads on."""
+
+    def __init__(self, n: int, *, all_of_them: bool = False) -> None:
+        super().__init__(*(Fused() for _ in range(n)))
+        self.all_of_them = all_of_them
+
+    def forward(self, streams: list[Tensor]) -> Any:
+        given = []
+        for layer in self:
+            streams = layer(streams)
+            given.append(streams[0])
+        return [streams[1], *given] if self.all_of_them else streams
+
+
+class Streams(nn.Module):
+    def __init__(self, *, all_of_them: bool) -> None:
+        super().__init__()
+        self.enter, self.stage = nn.Linear(8, 4), Stage(3, all_of_them=all_of_them)
+        self.leave = nn.Bilinear(8, 4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        narrow, wide = self.enter(x), x
+        streams = self.stage([wide, narrow])
+        return self.leave(sum(streams[1:]), streams[0]) if self.stage.all_of_them else self.leave(*streams)
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_row_of_layers_with_several_streams_is_opened_as_the_row_it_is(*, all_of_them: bool) -> None:
+    graph = capture(Streams(all_of_them=all_of_them), torch.randn(2, 8))
+    view = proved(graph, DrawingOptions(collapse=("stage.*",)))
+    rows = [cls(graph, node.calls[0]) for node in view.nodes if node.repeat == 3]
+    assert rows == ([] if all_of_them else ["Fused"])
+
+
+def test_what_the_proof_closes_has_given_way() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = Held(), Stem()
+
+        def forward(self, x: Tensor) -> Any:
+            return self.second(self.first(x).roll(1, 1))
+
+    graph = capture(Two(), torch.randn(2, 6, 8))
+    views, (first,) = Views(graph), [row.id for row in graph.calls if row.module == "first"]
+    views.view()
+    views.open_fewer()
+    views.view()
+    assert views.weaken([first])
+    assert views.weaken([first])
+    view = views.view()
+    assert (boxes(view), view.insets) == (["", "second"], ())
