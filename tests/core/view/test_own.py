@@ -92,11 +92,13 @@ def test_a_patch_of_several_ends_is_cut_into_what_leads_to_each() -> None:
     assert [inset.letter for inset in view.insets] == ["A"]
 
 
-@pytest.mark.parametrize(("share", "is_open"), [(700, True), (100, False)])
-def test_a_picture_may_be_larger_for_what_is_much_of_the_model(share: int, *, is_open: bool) -> None:
+@pytest.mark.parametrize(
+    ("n", "share", "is_open"), [(14, 700, True), (15, 100, False), (18, 700, True), (18, 150, False), (20, 900, False)]
+)
+def test_a_picture_may_be_larger_for_what_is_much_of_the_model(n: int, share: int, *, is_open: bool) -> None:
     net = Net(params=1000)
     x = net.input("x", 1, 8)
-    for i in range(14):
+    for i in range(n):
         x = net.op("roll", net.layer(f"part{'abcdefghijklmnopqrstuvwxyz'[i]}", f"Part{i}", x, params=2))
     at = "core"
     with net.call(at, "Core", params=share):
@@ -158,6 +160,39 @@ def around_part(part: nn.Module, n: int, home: str = "") -> View:
 @pytest.mark.parametrize(("home", "is_open"), [("tests.layers", True), ("other.layers", False)])
 def test_what_computes_products_is_opened_if_it_is_of_the_models_package(home: str, *, is_open: bool) -> None:
     assert ("part" in boxes(around_part(Codes(), 4, home))) == is_open
+
+
+class Gated(nn.Module):
+    """A perceptron with a gate, which works place by place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.enter, self.leave = nn.LayerNorm(8), nn.Linear(8, 2), nn.Linear(1, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        value, gate = self.enter(self.norm(x)).chunk(2, -1)
+        return x + self.leave(value * gate.sigmoid())
+
+
+class Pair(nn.Module):
+    """Two of a kind."""
+
+    def __init__(self, kind: type[nn.Module]) -> None:
+        super().__init__()
+        self.first, self.second = kind(), kind()
+
+    def forward(self, x: Tensor) -> Any:
+        return self.second(self.first(x).sin())
+
+
+@pytest.mark.parametrize(("kind", "is_open"), [(Codes, True), (Gated, False)])
+def test_a_full_picture_has_room_for_what_lets_places_meet_and_not_for_what_works_place_by_place(
+    kind: type[nn.Module], *, is_open: bool
+) -> None:
+    graph = capture(Long(Pair(kind), 9), torch.randn(2, 6, 8))
+    rows = {path: replace(graph.modules[path], cls="tests.layers.Kind") for path in ("part.first", "part.second")}
+    view = proved(replace(graph, modules={**graph.modules, **rows}))
+    assert bool(view.insets) == is_open
 
 
 class Held(nn.Module):

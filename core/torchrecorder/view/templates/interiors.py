@@ -16,6 +16,8 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import MIXING
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
@@ -144,6 +146,15 @@ class Interiors:
             if row.parent is not None:
                 flops[row.parent] += flops[row.id]
         return flops
+
+    @cached_property
+    def mixing(self) -> set[int]:
+        """Calls in which one place of the data meets others, as in attention; a perceptron works place by place."""
+        aside, mixing = self.visible.facts.aside, set[int]()
+        for op in self.graph.ops:
+            if plain(op.name) in MIXING and not aside.issuperset(op.outputs):
+                mixing.update(row.id for row in self.graph.around(op.call))
+        return mixing
 
     def _interior(self, call: int) -> Interior:
         view = self.view(call, {})
