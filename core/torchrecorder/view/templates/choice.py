@@ -156,8 +156,7 @@ class Choice:
             enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
             has_products = self.interiors.flops[interior.call] > 0 and self._is_own(interior.call, self._package)
             is_short = has_products and weight > 1 and len(interior.nodes) <= tuning.SHORT_LIST
-            is_ordinary = interior.call not in self.interiors.mixing and not self._is_own(interior.call)
-            if information >= enough and has_products and not is_ordinary:
+            if information >= enough and has_products and interior.call in self.interiors.mixing:
                 share = max(share, tuning.LEAST_SHARE)
             is_telling = information >= tuning.LEAST_INFORMATION - is_first
             if is_telling or is_short or (is_small and share > tuning.MOST):
