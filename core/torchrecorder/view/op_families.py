@@ -56,9 +56,12 @@ ACTIVATIONS = names(
 IDEAS = ACTIVATIONS | names("matmul mm bmm einsum baddbmm index_add scatter_add scatter_reduce setitem where")
 """Ops that a formula is there for: what they weigh, gate or gather is the idea of a layer."""
 
-MIXING = names(
+PRODUCTS = names("matmul mm bmm baddbmm einsum")
+"""Products of two tensors."""
+
+MIXING = PRODUCTS | names(
     """
-    matmul mm bmm baddbmm einsum _grouped_mm scaled_dot_product_attention multi_head_attention_forward softmax cdist
+    _grouped_mm scaled_dot_product_attention multi_head_attention_forward softmax cdist
     topk gather take_along_dim scatter scatter_add scatter_reduce index_add grid_sample lstm gru lstm_cell gru_cell
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution
     """

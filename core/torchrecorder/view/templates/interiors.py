@@ -17,7 +17,7 @@ from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import MIXING
+from torchrecorder.view.op_families import MIXING, PRODUCTS
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
@@ -152,7 +152,8 @@ class Interiors:
         """Calls in which one place of the data meets others, as in attention; a perceptron works place by place."""
         aside, mixing = self.visible.facts.aside, set[int]()
         for op in self.graph.ops:
-            if plain(op.name) in MIXING and not aside.issuperset(op.outputs):
+            by_table = plain(op.name) in PRODUCTS and not aside.isdisjoint(op.inputs)  # as a Linear without weights
+            if plain(op.name) in MIXING and not by_table and not aside.issuperset(op.outputs):
                 mixing.update(row.id for row in self.graph.around(op.call))
         return mixing
 
