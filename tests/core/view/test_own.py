@@ -174,6 +174,19 @@ class Gated(nn.Module):
         return x + self.leave(value * gate.sigmoid())
 
 
+class Waves(nn.Module):
+    """A product with numbers that are no data, which works place by place too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 1)
+        self.table: Tensor
+        self.register_buffer("table", torch.randn(8, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        return x + self.leave((self.norm(x) @ self.table).sin())
+
+
 class Pair(nn.Module):
     """Two of a kind."""
 
@@ -185,7 +198,7 @@ class Pair(nn.Module):
         return self.second(self.first(x).sin())
 
 
-@pytest.mark.parametrize(("kind", "is_open"), [(Codes, True), (Gated, False)])
+@pytest.mark.parametrize(("kind", "is_open"), [(Codes, True), (Gated, False), (Waves, False)])
 def test_a_full_picture_has_room_for_what_lets_places_meet_and_not_for_what_works_place_by_place(
     kind: type[nn.Module], *, is_open: bool
 ) -> None:
