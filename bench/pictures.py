@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from math import prod
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,11 +33,13 @@ from bench.picture_sheet import sheet  # noqa: E402
 from bench.picture_sizes import sizes  # noqa: E402
 from tests.core.drawing import looking  # noqa: E402
 from tests.core.drawing.engines import finish  # noqa: E402
-from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
+from torchrecorder.drawing.draw import DrawJob, draw, views_of  # noqa: E402
 from torchrecorder.drawing.model import Drawing  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph, from_json  # noqa: E402
 from torchrecorder.request.requests import DrawingOptions  # noqa: E402
+from torchrecorder.view.model import boxes_around  # noqa: E402
+from torchrecorder.view.tree import call_tree  # noqa: E402
 
 COLUMN, LEAST = 720.0, 0.6
 """Width of the column in px, and how small a picture is drawn before it scrolls instead."""
@@ -45,6 +48,8 @@ SMALL = 11.0
 ORDINARY = 40
 """Nodes of a picture that people read; larger ones are left out of times."""
 ROUNDS = 3
+FEW = 6
+"""Operations of a closed layer that its words can say."""
 MOST = 15
 """Models that are named where a goal is missed."""
 _NUMBER = re.compile(r"[\d.,–-]+( ×\d+)?")
@@ -83,6 +88,8 @@ class Figures:
     """Words beside edges that the border of a box runs through."""
     fell_back: int = 0
     """Whether it is drawn in the layout that is there for what the usual one cannot do."""
+    closed: float = 0.0
+    """Share of the parameters in closed layers of more than a few operations that are opened nowhere."""
     seconds: float = 0.0
     """CPU time of drawing it."""
     layered: float = 0.0
@@ -201,11 +208,24 @@ def _both_ways(name: str, graph: Graph, drawing: Drawing, drawn: Mapping[str, ob
     """
     ways = [partial(_draw, name, graph, **drawn, layout=layout) for layout in ("paper", "layered")]
     column = float(str(drawn["room"]))
-    figures = replace(Figures.of(drawing, column), fell_back=int(_fell_back(drawing)))
+    figures = replace(Figures.of(drawing, column), fell_back=int(_fell_back(drawing)), closed=_closed(graph))
     if not timed or figures.nodes > ORDINARY:
         return figures
     seconds, layered = map(min, zip(*([_seconds(way) for way in ways] for _ in range(ROUNDS)), strict=True))
     return replace(figures, seconds=seconds, layered=layered)
+
+
+def _closed(graph: Graph) -> float:
+    """Share of the parameters in closed layers that hide more than a few operations, before the layout closes more."""
+    view = views_of(graph, DrawingOptions()).view()
+    tree, params = call_tree(view.graph), 0
+    for shown, times in ((view, 1), *((inset.view, len(inset.calls)) for inset in view.insets)):
+        for node in (node for node in shown.nodes if node.kind == "call" and not node.inset and not node.parts):
+            module = tree.module(node.calls[0])
+            if module is not None and tree.children[node.calls[0]] and tree.n_ops[node.calls[0]] > FEW:
+                around = prod(box.repeat for box in boxes_around(shown.boxes, node.box))
+                params += times * around * sum(map(tree.n_params, node.calls))
+    return min(1.0, params / max(1, view.graph.modules[""].params.total))
 
 
 def _rows(part: str) -> Iterator[str]:
@@ -272,6 +292,13 @@ def rows(found: Mapping[str, Figures], column: float = COLUMN) -> Iterator[Row]:
     yield pictures("with a constant", 0.05, of("constants"))
     yield pictures("with crossings", 0.25, of("crossings"))
     yield Row("most crossings in one picture", 8, max(of("crossings").values()), 0, _above(of("crossings"), 8))
+    yield Row(
+        "parameters in closed layers, of 1 each",
+        0.05 * len(found),
+        sum(of("closed").values()),
+        0,
+        _above(of("closed"), 0.05),
+    )
     yield pictures("that fall back to the other layout", 0.05, of("fell_back"))
     yield from _ratios("time to that of the other layout, median", 1.2, found, "seconds", "layered")
     yield from _ratios("bytes to torchview's at full depth, median", 0.25, found, "full", "torchview")

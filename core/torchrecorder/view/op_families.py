@@ -56,6 +56,18 @@ ACTIVATIONS = names(
 IDEAS = ACTIVATIONS | names("matmul mm bmm einsum baddbmm index_add scatter_add scatter_reduce setitem where")
 """Ops that a formula is there for: what they weigh, gate or gather is the idea of a layer."""
 
+PRODUCTS = names("matmul mm bmm baddbmm einsum")
+"""Products of two tensors."""
+
+MIXING = PRODUCTS | names(
+    """
+    _grouped_mm scaled_dot_product_attention multi_head_attention_forward softmax cdist
+    topk gather take_along_dim scatter scatter_add scatter_reduce index_add grid_sample lstm gru lstm_cell gru_cell
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution
+    """
+)
+"""Ops in which one place of the data meets others, or data say which of them count; others work place by place."""
+
 SUMS = frozenset(("add", "add_", "sub", "sub_"))
 """Ops that join a residual with what it led past."""
 

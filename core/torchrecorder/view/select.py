@@ -69,7 +69,10 @@ class Views:
     def weaken(self, calls: Iterable[int]) -> bool:
         """Draw less as one in some calls from now on; False if nothing is left to weaken."""
         self._interiors.clear()
-        return self.visible.weaken(calls)
+        closed = self.visible.collapsed
+        is_weaker = self.visible.weaken(calls)
+        self._fewer -= self.visible.collapsed > closed and self._fewer > 0  # what is closed has given way
+        return is_weaker
 
     def draw_cuts(self, ops: Iterable[int]) -> bool:
         """Draw ops that take a part as nodes from now on; False if they are."""

@@ -14,8 +14,9 @@ AUTO_NODES = 40
 FULL = 30
 """Nodes above which a few ops of arithmetic are one node with their formula: what reads as bookkeeping leaves the room
 to layers."""
-WHOLE = 50
-"""Nodes that it shows at most; if nothing is opened and there are more, its middle is left out."""
+WHOLE = 56
+"""Nodes that it shows at most; if nothing is opened and there are more, its middle is left out. The attention of two
+streams in Flux and its like at 50; a loop of losses at 60."""
 MANY_NODES = 300
 """Nodes above which a note says that a picture is hard to read."""
 MAX_ASKED = 500
@@ -76,12 +77,14 @@ ROOM = 19
 ROOM_OF_ALL = 100
 """Nodes that it may have besides, times the score of what is opened, a share of the model: a fifth fills a picture up
 to `AUTO_NODES`."""
-BEYOND = 24
-"""Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: a quantizer and
-attention that pools missed them by four."""
+BEYOND = 32
+"""Nodes that it may have beyond `AUTO_NODES`, times the score, for what the model may be known for: RandLA-Net and
+Z-Image at 24."""
+MIXED = 50
+"""Nodes that it may have for such a layer whatever its score, if places of the data meet in it and it is called several
+times or holds much of the model: without it, HunyuanDiT's attention is closed."""
 SMALL_INSIDE = 12
-"""Nodes in such a layer up to which it is opened whatever its score, in a picture of `WHOLE` if it is called several
-times or holds much of the model. MedNeXt, ControlNet."""
+"""Nodes in such a layer up to which it is opened if there is this room, whatever its score. MedNeXt, ControlNet."""
 OWN = 2.0
 """Factor on the score of a layer whose class is defined where the model's is: it is what the model is named for, and
 blocks of a library, encoders and heads are known."""

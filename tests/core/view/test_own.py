@@ -92,11 +92,13 @@ def test_a_patch_of_several_ends_is_cut_into_what_leads_to_each() -> None:
     assert [inset.letter for inset in view.insets] == ["A"]
 
 
-@pytest.mark.parametrize(("share", "is_open"), [(700, True), (100, False)])
-def test_a_picture_may_be_larger_for_what_is_much_of_the_model(share: int, *, is_open: bool) -> None:
+@pytest.mark.parametrize(
+    ("n", "share", "is_open"), [(14, 700, True), (15, 100, False), (18, 700, True), (18, 150, False), (20, 900, False)]
+)
+def test_a_picture_may_be_larger_for_what_is_much_of_the_model(n: int, share: int, *, is_open: bool) -> None:
     net = Net(params=1000)
     x = net.input("x", 1, 8)
-    for i in range(14):
+    for i in range(n):
         x = net.op("roll", net.layer(f"part{'abcdefghijklmnopqrstuvwxyz'[i]}", f"Part{i}", x, params=2))
     at = "core"
     with net.call(at, "Core", params=share):
@@ -158,6 +160,52 @@ def around_part(part: nn.Module, n: int, home: str = "") -> View:
 @pytest.mark.parametrize(("home", "is_open"), [("tests.layers", True), ("other.layers", False)])
 def test_what_computes_products_is_opened_if_it_is_of_the_models_package(home: str, *, is_open: bool) -> None:
     assert ("part" in boxes(around_part(Codes(), 4, home))) == is_open
+
+
+class Gated(nn.Module):
+    """A perceptron with a gate, which works place by place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.enter, self.leave = nn.LayerNorm(8), nn.Linear(8, 2), nn.Linear(1, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        value, gate = self.enter(self.norm(x)).chunk(2, -1)
+        return x + self.leave(value * gate.sigmoid())
+
+
+class Waves(nn.Module):
+    """A product with numbers that are no data, which works place by place too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.leave = nn.LayerNorm(8), nn.Linear(8, 1)
+        self.table: Tensor
+        self.register_buffer("table", torch.randn(8, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        return x + self.leave((self.norm(x) @ self.table).sin())
+
+
+class Pair(nn.Module):
+    """Two of a kind."""
+
+    def __init__(self, kind: type[nn.Module]) -> None:
+        super().__init__()
+        self.first, self.second = kind(), kind()
+
+    def forward(self, x: Tensor) -> Any:
+        return self.second(self.first(x).sin())
+
+
+@pytest.mark.parametrize(("kind", "is_open"), [(Codes, True), (Gated, False), (Waves, False)])
+def test_a_full_picture_has_room_for_what_lets_places_meet_and_not_for_what_works_place_by_place(
+    kind: type[nn.Module], *, is_open: bool
+) -> None:
+    graph = capture(Long(Pair(kind), 9), torch.randn(2, 6, 8))
+    rows = {path: replace(graph.modules[path], cls="tests.layers.Kind") for path in ("part.first", "part.second")}
+    view = proved(replace(graph, modules={**graph.modules, **rows}))
+    assert bool(view.insets) == is_open
 
 
 class Held(nn.Module):
@@ -618,3 +666,70 @@ def test_packing_sequences_is_one_thing() -> None:
     assert functions == ["pack_padded_sequence", "pad_packed_sequence"]
     assert not [node for node in view.nodes if node.kind == "op"]
     assert not view.weakened
+
+
+class Fused(nn.Module):
+    """Two streams, each of which reads the other one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 4), nn.Linear(4, 8)
+
+    def forward(self, streams: list[Tensor]) -> Any:
+        wide, narrow = streams
+        return [wide + self.down(narrow).tanh(), narrow + self.up(wide).tanh()]
+
+
+class Stage(nn.Sequential):
+    """Layers in a row that hand on two streams; with `all_of_them`, what each of them gives leads on."""
+
+    def __init__(self, n: int, *, all_of_them: bool = False) -> None:
+        super().__init__(*(Fused() for _ in range(n)))
+        self.all_of_them = all_of_them
+
+    def forward(self, streams: list[Tensor]) -> Any:
+        given = []
+        for layer in self:
+            streams = layer(streams)
+            given.append(streams[0])
+        return [streams[1], *given] if self.all_of_them else streams
+
+
+class Streams(nn.Module):
+    def __init__(self, *, all_of_them: bool) -> None:
+        super().__init__()
+        self.enter, self.stage = nn.Linear(8, 4), Stage(3, all_of_them=all_of_them)
+        self.leave = nn.Bilinear(8, 4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        narrow, wide = self.enter(x), x
+        streams = self.stage([wide, narrow])
+        return self.leave(sum(streams[1:]), streams[0]) if self.stage.all_of_them else self.leave(*streams)
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_a_row_of_layers_with_several_streams_is_opened_as_the_row_it_is(*, all_of_them: bool) -> None:
+    graph = capture(Streams(all_of_them=all_of_them), torch.randn(2, 8))
+    view = proved(graph, DrawingOptions(collapse=("stage.*",)))
+    rows = [cls(graph, node.calls[0]) for node in view.nodes if node.repeat == 3]
+    assert rows == ([] if all_of_them else ["Fused"])
+
+
+def test_what_the_proof_closes_has_given_way() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = Held(), Stem()
+
+        def forward(self, x: Tensor) -> Any:
+            return self.second(self.first(x).roll(1, 1))
+
+    graph = capture(Two(), torch.randn(2, 6, 8))
+    views, (first,) = Views(graph), [row.id for row in graph.calls if row.module == "first"]
+    views.view()
+    views.open_fewer()
+    views.view()
+    assert views.weaken([first])
+    assert views.weaken([first])
+    view = views.view()
+    assert (boxes(view), view.insets) == (["", "second"], ())

@@ -55,12 +55,13 @@ class Choice:
         while (best := max(self._scored(), key=lambda scored: scored[0], default=None)) is not None:
             score, kind, interior, is_known_for = best
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
-            most = min(tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for, tuning.WHOLE)
+            most = tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for
             members = self.kinds.members[kind]
             if is_known_for and interiors.flops[interior.call]:
-                if len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND:  # neither a stem nor a head
-                    most = tuning.WHOLE
+                is_part = len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND  # neither a stem nor a head
+                most = max(most, tuning.MIXED if is_part and interior.call in interiors.mixing else 0)
                 wanted = max(wanted, most) if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
+            most = min(most, tuning.WHOLE)
             self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])
@@ -155,7 +156,7 @@ class Choice:
             enough = tuning.LEAST_INFORMATION if is_first else tuning.FULL_INFORMATION
             has_products = self.interiors.flops[interior.call] > 0 and self._is_own(interior.call, self._package)
             is_short = has_products and weight > 1 and len(interior.nodes) <= tuning.SHORT_LIST
-            if information >= enough and has_products:
+            if information >= enough and has_products and interior.call in self.interiors.mixing:
                 share = max(share, tuning.LEAST_SHARE)
             is_telling = information >= tuning.LEAST_INFORMATION - is_first
             if is_telling or is_short or (is_small and share > tuning.MOST):

@@ -16,6 +16,8 @@ from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import MIXING, PRODUCTS
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
@@ -145,6 +147,16 @@ class Interiors:
                 flops[row.parent] += flops[row.id]
         return flops
 
+    @cached_property
+    def mixing(self) -> set[int]:
+        """Calls in which one place of the data meets others, as in attention; a perceptron works place by place."""
+        aside, mixing = self.visible.facts.aside, set[int]()
+        for op in self.graph.ops:
+            by_table = plain(op.name) in PRODUCTS and not aside.isdisjoint(op.inputs)  # as a Linear without weights
+            if plain(op.name) in MIXING and not by_table and not aside.issuperset(op.outputs):
+                mixing.update(row.id for row in self.graph.around(op.call))
+        return mixing
+
     def _interior(self, call: int) -> Interior:
         view = self.view(call, {})
         nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
@@ -194,8 +206,8 @@ class Interiors:
             return "open"
         if len(nodes) == 1:
             only = nodes[0]
-            if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
-                return "node"
+            if only.repeat > 1 and self.of(call).n_outputs > 1 and not self._gives_last(call, only):
+                return "node"  # around it each of them has readers of its own
             return "open" if only.parts or (only.kind == "call" and not module.params.own) else "node"
         if len(self.tree.again[self.graph.calls[call].module]) > 1:
             return "node"
@@ -205,6 +217,11 @@ class Interiors:
         if is_chain or not self._is_spine(call, nodes):
             return "open" if is_chain and is_open_list else "node"
         return "box" if self._is_part(call, nodes) else "open"
+
+    def _gives_last(self, call: int, only: Node) -> bool:
+        """Whether all that a call gives is of the last of the layers that its only node stands for."""
+        rows, ends = self.graph.calls, [at for at in self.tree.children[call] if self.tree.n_ops[at]]
+        return only.repetition == "series" and {*rows[call].outputs.values()} <= {*rows[ends[-1]].outputs.values()}
 
     def _is_wrapper(self, call: int) -> bool:
         """Whether most of what it calls was given to it, as a residual is given the layer that it is around."""
