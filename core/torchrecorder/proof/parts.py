@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import prod
 
 from torchrecorder.graph.model import Op
@@ -142,6 +142,8 @@ class PartsProof:
         is_end &= not (words.isidentifier() and self._are_true(words, turns))  # of an argument and of a part
         words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if nested := [op for tensor in tensors for op in self._nested(tensor, head)]:
+            yield Fault("flow", f"{name} carries a tensor and a part of it, and says one alone", calls, (*nested,))
         if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
             yield Fault("flow", f"{name} brings {'all' if are_pairs else 'no'} pairs of entries", calls)
         words = "" if words == _PAIRS else words
@@ -179,6 +181,17 @@ class PartsProof:
 
     def _is_carried(self, head: int) -> bool:
         return any(edge.back and edge.head == head for edge in self.view.edges)
+
+    def _nested(self, tensor: int, head: Node) -> Iterator[int]:
+        """The ops that take a part of what an op or a function gets beside that part."""
+        if head.kind != "op" and (head.kind != "function" or head.op is not None):  # a layer may pad what it gets
+            return
+        for paths in self._read[tensor][head.id].values():
+            data = [path for path, value in paths.items() if not self.facts.is_side[value]]
+            given = {(*takewhile(lambda step: not self._runs_in(step[0], head.id), path),) for path in data}
+            for path in given:
+                n = max((n for n in range(len(path)) if path[:n] in given), default=len(path))
+                yield from (op for op, _ in path[n:])
 
     def _begins(self, tail: int, head: Node, tensor: int, repetition: str = "series") -> bool:
         """Whether only the first turn of a row of layers, or of a loop, which the tail is not in, reads a tensor."""
@@ -324,10 +337,7 @@ class PartsProof:
         """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""
         if self.graph.values[tensor].kind in ("param", "buffer", "const"):
             return False
-        parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
-        ways = self._read[tensor][head].values()
-        is_one = all(len(paths) == 1 for paths in ways)
-        return len(parts[head]) == 1 and (is_one or len({*parts.values()}) > 1)
+        return len(self._part(self._read[tensor][head])) == 1
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
         """What is read in some turn; empty for a whole tensor."""
@@ -342,18 +352,18 @@ class PartsProof:
             self._origin[value] = self._origin[sources[0]] if is_move else value
             is_less = bool(sources) and self._size(value) < self._size(sources[0])
             is_less &= op.name not in _REPEATS
-            is_less &= whole is None or not self._is_of_function(op, whole[0])
+            is_less &= whole is None or not self._runs_in(op.id, self._tail(whole[0]))  # which gives the part alone
             self._taken[value] = whole and (whole[0], (*whole[1], *([(op.id, i)] if is_less else [])))
 
-    def _is_of_function(self, op: Op, tensor: int) -> bool:
-        """Whether the function that is drawn for what makes a tensor takes a part of it before it gives that."""
-        node = self.view.nodes[tail := self._tail(tensor)]
-        if tail < 0 or node.kind != "function" or node.op is not None:
+    def _runs_in(self, op: int, id_: int) -> bool:
+        """Whether a node is a function, and an op runs in it."""
+        node = self.view.nodes[id_]
+        if id_ < 0 or node.kind != "function" or node.op is not None:
             return False
-        if (around := self._around.get(tail)) is None:
+        if (around := self._around.get(id_)) is None:
             first, *rest = ({*frames(self.graph, self.graph.ops[row])} for row in node.ops)
-            around = self._around[tail] = first.intersection(*rest)
-        return not around.isdisjoint(frames(self.graph, self.graph.ops[self.coverage.drawn_op(op.id)]))
+            around = self._around[id_] = first.intersection(*rest)
+        return not around.isdisjoint(frames(self.graph, self.graph.ops[self.coverage.drawn_op(op)]))
 
     def _way(self, value: int) -> tuple[int, _Path] | None:
         return self._taken.get(value, (value, ()))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tests.core.graph.building import Net
 from tests.core.proof.part_nets import PARTS
 from tests.core.view.seeing import name
+from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
 from torchrecorder.recording import run
@@ -648,3 +649,51 @@ def test_what_is_laid_out_several_times_is_drawn(size: int, monkeypatch: pytest.
     assert faults(view) == ()
     monkeypatch.setattr("torchrecorder.view.plan.visibility.is_laid_out", lambda graph, op: False)
     assert bool(faults(make_view(graph, DrawingOptions()))) == (size == 4)
+
+
+def nearest(wanted: Tensor, points: Tensor) -> Tensor:
+    return torch.cdist(wanted, points).topk(1, largest=False).values
+
+
+class Thinned(nn.Module):
+    """As in point clouds: of each set of points a smaller one, and the nearest of it to each of the larger one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lift, self.last = nn.Linear(3, 3), nn.Linear(1, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        points = self.lift(x)
+        some = points[:, :4]
+        return self.last(nearest(points, some) * nearest(some, some[:, :2]).sum())  # type: ignore[no-any-return]
+
+
+class Refined(nn.Module):
+    """A tensor that is padded by its own last channel, or put together of parts without half of one."""
+
+    def __init__(self, *, is_padded: bool) -> None:
+        super().__init__()
+        self.first, self.last, self.is_padded = nn.Linear(3, 8), nn.Linear(12 if is_padded else 6, 2), is_padded
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        parts = (y, y[..., 4:]) if self.is_padded else (y[..., :4][..., :2], y[..., 4:])
+        return self.last(torch.cat(parts, -1))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("net", "words", "drawn"),
+    [
+        (Thinned(), "carries a tensor and a part of it, and says one alone", ["[:, :4]", "[:, :2]"]),
+        (Refined(is_padded=True), "carries a tensor and a part of it, and says one alone", ["[..., 4:]"]),
+        (Refined(is_padded=False), "which is not said", ["[..., :4]", "[..., :2]", "[..., 4:]"]),
+    ],
+    ids=["of a function", "of a join", "less than all"],
+)
+def test_a_line_of_two_that_says_one_is_parted(net: nn.Module, words: str, drawn: list[str]) -> None:
+    """Of two sets of points that a function compares the line said the larger one alone."""
+    graph = run.capture(net, (torch.zeros(2, 16, 3),), {})
+    assert any(fault.words.endswith(words) for fault in faults(make_view(graph, DrawingOptions())))
+    view = views_of(graph, DrawingOptions()).view()
+    cuts = [graph.ops[node.op].attrs["1"] for node in view.nodes if node.op is not None and name(view, node) == "getitem"]
+    assert [f"[{cut.strip('()')}]" for cut in cuts] == drawn
