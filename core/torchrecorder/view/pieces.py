@@ -122,8 +122,8 @@ class _Parts:
         """By op that splits a tensor."""
         self._ran: dict[int, set[int]] = {}
         """By node that is a function the runs in which all its ops are."""
-        self._others: dict[_Read, dict[str, None]] = {}
-        """The words of what it takes in other turns, where these are others."""
+        self._others: dict[_Read, dict[tuple[str, str], None]] = {}
+        """The words of what it takes, each with those of what it takes in other turns, where these are others."""
 
     def edges(self) -> tuple[Edge, ...]:
         aside = self._visible.facts.aside
@@ -137,7 +137,7 @@ class _Parts:
                 continue
             for other in self._alike(op.id, node):
                 if (said := self._there(op, value, part, other)) != _said(part):
-                    self._others.setdefault((origin, node.id), {})[said] = None
+                    self._others.setdefault((origin, node.id), {})[_said(part), said] = None
         words = dict(self._told())
         if not any(words.values()):
             return self._view.edges
@@ -160,11 +160,15 @@ class _Parts:
         for origin, by_node in self._taken.items():
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
-            turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
+            others = {node: self._others.get((origin, node), {}) for node in texts}
+            turns = {
+                node: (text, *(text.replace(part, said) if part in text else said for part, said in others[node]))
+                for node, text in texts.items()
+            }
             # what other turns differ in, a loop goes through; of other calls of an inset there is a span
             is_same = all(len(own) == 1 or self._are_calls(node, own) for node, own in turns.items())
             is_same &= len({*texts.values()}) == 1
-            is_told = is_same and len(next(iter(by_node.values()))) == 1
+            is_told = is_same
             is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
