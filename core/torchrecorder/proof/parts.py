@@ -137,7 +137,7 @@ class PartsProof:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
         loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
+        turns = [(dict(at).get(loop, 0), self._largest(paths)) for by_turn in read for at, paths in by_turn.items()]
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
         is_end &= not (words.isidentifier() and self._are_true(words, turns))  # of an argument and of a part
         words, are_each = "" if is_end else words, self._are_each(tail, head)
@@ -398,6 +398,19 @@ class PartsProof:
         whole = self.graph.ops[next(iter(paths))[0][0]].inputs[0]
         return sum(parts.values()) < self._size(whole)
 
+    def _largest(self, paths: Collection[_Path]) -> list[_Path]:
+        """The ways to parts that are in no other of them; all pieces of a part are that part."""
+        joined = [path[:1] if self._is_all([of[1:] for of in paths if of[:1] == path[:1]]) else path for path in paths]
+        return [path for path in dict.fromkeys(joined) if not any(path[:n] in joined for n in range(1, len(path)))]
+
+    def _is_all(self, paths: Collection[_Path]) -> bool:
+        """Whether some ways lead to all of a tensor: itself, or all pieces that an op cuts it into."""
+        for op in (self.graph.ops[id_] for id_ in {path[0][0] for path in paths if path}):
+            behind = ([path[1:] for path in paths if path[:1] == ((op.id, i),)] for i in range(len(op.outputs)))
+            if self._size(op.inputs[0]) == sum(map(self._size, op.outputs)) and all(map(self._is_all, behind)):
+                return True
+        return () in paths
+
     def _named(self, path: _Path) -> tuple[object, ...]:
         """A way as the code says it, which two ops may say alike."""
         rows = ((self.graph.ops[op], i) for op, i in path)
@@ -572,11 +585,6 @@ class PartsProof:
 
 def _listed(row: re.Match[str]) -> str:
     return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
-
-
-def _largest(paths: Collection[_Path]) -> list[_Path]:
-    """The ways to parts that are in no other of them."""
-    return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
 
 
 def at_turn(words: str, turn: int) -> str:

@@ -487,7 +487,9 @@ class _Parts:
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):
             return ""
-        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}  # halves of a half
+        # all quarters of a half are that half, and so are halves of one that is read as well
+        parts = {part[:1] if self._is_all({it[1:] for it in parts if it[:1] == part[:1]}) else part for part in parts}
+        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}
         if len({(part[:-1], part[-1].of, part[-1].axis) for part in parts}) == 1:
             first, last = min(parts)[:-1], self._together([part[-1] for part in sorted(parts)])
             return f"{_said(first)} {last}".strip() if last else ""
