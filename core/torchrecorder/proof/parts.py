@@ -31,7 +31,8 @@ _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
 _SPAN = re.compile(r"(\d+)(?:…(\d+))?")
-_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
+_ALL = re.compile(r"(?:(?<=\[)|(?<= ))(?::|\.\.\.), |, (?::|\.\.\.)(?=[,\]])")
+"""Axes of which an index takes all."""
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
@@ -136,8 +137,7 @@ class PartsProof:
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
-        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(at).get(loop, 0), self._largest(paths)) for by_turn in read for at, paths in by_turn.items()]
+        turns = [self._largest(paths) for tensor in tensors for paths in self._read[tensor][head.id].values()]
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
         is_end &= not (words.isidentifier() and self._are_true(words, turns))  # of an argument and of a part
         words, are_each = "" if is_end else words, self._are_each(tail, head)
@@ -161,7 +161,7 @@ class PartsProof:
         if words and not self._are_true(_SIGN.sub(", ", words), turns):
             yield Fault("flow", f"{name} does not carry {words}", calls, _cuts(turns))
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             what = f"carries a part of value {tensors[0]}, which is not said"
             yield Fault("flow", f"{name} {what}", calls, _cuts(turns))
@@ -416,8 +416,8 @@ class PartsProof:
         rows = ((self.graph.ops[op], i) for op, i in path)
         return tuple((op.name, tuple(op.attrs.items()), i) for op, i in rows)
 
-    def _are_true(self, words: str, turns: Sequence[tuple[int, list[_Path]]]) -> bool:
-        return bool(turns) and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)
+    def _are_true(self, words: str, turns: Sequence[Sequence[_Path]]) -> bool:
+        return bool(turns) and all(self._is_true(words, paths) for paths in turns)
 
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
@@ -456,7 +456,7 @@ class PartsProof:
             is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
-        if "…" in words:
+        if "…" in words and words[0] != "[":
             return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
@@ -467,7 +467,7 @@ class PartsProof:
                 region[axes[axis]] = stretch
             elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
                 return False
-        return union is not None and _region(words, seen) == region
+        return union is not None and _is_within(region, words, seen)
 
     def _place(self, step: _Step) -> tuple[int, int]:
         """The axis of which a part takes one of equal parts, and which; -1 if it takes another part."""
@@ -587,29 +587,26 @@ def _listed(row: re.Match[str]) -> str:
     return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
 
 
-def at_turn(words: str, turn: int) -> str:
-    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
-
-    def number(match: re.Match[str]) -> str:
-        top, times, more = match.groups()
-        counted = turn * int(times or 1)
-        return str(int(top) - counted if top else counted + int(more or 0))
-
-    return _COUNT.sub(number, words)
-
-
 def _is_in_span(words: str, text: str) -> bool:
     """Whether words such as `[:, :36…288]` hold an index such as `[:, :72]`."""
-    if _SPAN.sub("#", words) != _SPAN.sub("#", text):
+    if _pattern(words) != _pattern(text):
         return False
     spans = ((int(first), int(last or first)) for first, last in _SPAN.findall(words))
     return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
 
 
 def beyond_span(words: str, texts: Iterable[str]) -> str:
-    """The first index that is written as one such as `[:, :36…288]`, and that this does not hold."""
-    alike = (text for text in texts if _SPAN.sub("#", words) == _SPAN.sub("#", text))
-    return next((text for text in alike if not _is_in_span(words, text)), "")
+    """What is wrong with words such as `[:, :36…288]`: an index that they do not hold, or an end that no index has."""
+    texts, spans = [*texts], _SPAN.findall(words)
+    wrong = [f"leaves out “{it}”" for it in texts if _pattern(words) == _pattern(it) and not _is_in_span(words, it)]
+    alike = [text for text in texts if _pattern(_ALL.sub("", words)) == _pattern(_ALL.sub("", text))]  # of other axes
+    for span, there in zip(spans, zip(*map(_SPAN.findall, alike), strict=True), strict=False):
+        wrong += [f"has an end {end} that nothing takes" for end in span if end and (end, "") not in there]
+    return min(wrong, default="")
+
+
+def _pattern(words: str) -> str:
+    return _SPAN.sub("#", words)
 
 
 def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
@@ -626,6 +623,13 @@ def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
     return region
 
 
+def _is_within(region: Sequence[_Stretch], words: str, shape: Sequence[int]) -> bool:
+    """Whether a region is what an index takes, or between the ends of one such as `[:, :36…288]`."""
+    ends = _SPAN.sub(r"\1", words), re.sub(r"\d+…", "", words)
+    bounds = zip(region, *(_region(end, shape) for end in ends), strict=True)
+    return all(min(a, b) <= at <= max(a, b) for own, *of in bounds for at, a, b in zip(own, *of, strict=True))
+
+
 def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
     """The stretches of several regions together; None if they do not meet, or differ in more than one axis."""
     union = [*regions[0]]
@@ -637,5 +641,5 @@ def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
     return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None
 
 
-def _cuts(turns: Iterable[tuple[int, Iterable[_Path]]]) -> tuple[int, ...]:
-    return tuple({op: None for _, paths in turns for path in paths for op, _ in path})
+def _cuts(turns: Iterable[Iterable[_Path]]) -> tuple[int, ...]:
+    return tuple({op: None for paths in turns for path in paths for op, _ in path})

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
+from torchrecorder.view.model import Edge, Node, View, boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
@@ -27,8 +27,6 @@ _MOST = 2
 _MOST_TURNED = 4
 """Likewise where a join turns their order round."""
 _NUMBER = re.compile(r"\d+")
-_SHRINKING = re.compile(r"[\[(]?:\d")
-"""Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _LISTED = re.compile(r"[\[(]1(, 1)+[\])]")
 """Sizes of pieces in a list that are one each: places, of which the last one is the rest of any length."""
 _ORDINALS = ("1st", "2nd")
@@ -156,7 +154,6 @@ class _Parts:
             yield from ((output, value, None) for value in output.values)
 
     def _told(self) -> Iterator[tuple[_Read, str]]:
-        nodes = self._view.nodes
         for origin, by_node in self._taken.items():
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
@@ -174,7 +171,7 @@ class _Parts:
                 for node, own in turns.items():
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
                     place = places.pop() if len(own) > 1 and len(places) == 1 else ""
-                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or place or _span(own)
+                    yield (origin, node), place or _span(own)
 
     def _are_calls(self, node: int, texts: Sequence[str]) -> bool:
         """Whether several texts are of calls that an inset is for, and no turns of a box, and one span holds them."""
@@ -545,27 +542,6 @@ def _span(turns: Sequence[str]) -> str:
     # they may shrink from turn to turn, or be in no order
     spans = iter([a if a == b else f"{b}…{a}" if (of[0], of[-1]) == (b, a) else f"{a}…{b}" for of, a, b in ends])
     return _NUMBER.sub(lambda _: next(spans), turns[0])
-
-
-def counting(texts: Sequence[str], boxes: Sequence[Box], box: int | None) -> str:
-    """The indices in the turns of the loop around as one, `(:, t + 1)`; empty if no number in them counts the turns."""
-    loops = (each.repeat for each in boxes_around(boxes, box) if each.around and each.repetition == "loop")
-    if len(texts) != next(loops, 0) or len({*map(_pattern, texts)}) > 1 or "-" in texts[0]:
-        return ""
-    words = [*map(_counted, zip(*(map(int, _NUMBER.findall(text)) for text in texts), strict=True))]
-    if words and not words[0] and _SHRINKING.match(texts[0]):
-        words[0] = "n"
-    rest = iter(words)
-    return _NUMBER.sub(lambda _: next(rest), texts[0]) if all(words) and any("t" in word for word in words) else ""
-
-
-def _counted(numbers: Sequence[int]) -> str:
-    """`t`, `2t + 1`, `5 − t`; the number if it is one; empty if it grows by no fixed step."""
-    first, step = numbers[0], numbers[1] - numbers[0]
-    if not step or any(number != first + i * step for i, number in enumerate(numbers)):
-        return str(first) if len({*numbers}) == 1 else ""
-    times = f"{abs(step)}t" if abs(step) > 1 else "t"
-    return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
 def _in_rows(names: Iterable[str]) -> Iterator[str]:

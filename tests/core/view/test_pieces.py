@@ -38,7 +38,7 @@ SAID = {
     "latent": {"encoder > decoder: 1st half"},
     "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
     "steps": {
-        "embed > step: [:, t]",
+        "embed > step: [:, 0…2]",
         "mean > back: first step",
     },  # of the axes that are drawn, not of those behind a transposition
     "halves": {"sigmoid > back: first step"},
