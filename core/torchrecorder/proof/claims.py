@@ -13,7 +13,7 @@ from torchrecorder.proof import formulas
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS
-from torchrecorder.proof.parts import beyond_span
+from torchrecorder.proof.indices import beyond_span
 from torchrecorder.view.model import boxes_around
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from math import prod
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import COMPARISONS, JOINS, SIGNS, Fault
+from torchrecorder.proof.indices import Stretch, is_in_span, is_within, stretches_of, together
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, boxes_around
 
@@ -22,17 +23,12 @@ _Step = tuple[int, int]
 _Path = tuple[_Step, ...]
 """From a tensor to what is read of it; empty if that is all."""
 _Turn = tuple[tuple[int, int], ...]
-_Stretch = tuple[int, int]
-"""Beginning and end along an axis."""
 _NAMES = re.compile(r"[^\W\d]\w*(?:, [^\W\d]\w*)+")
 """Of variables that hold several parts."""
 _TOKENS = re.compile(rf"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|{_NAMES.pattern}|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
-_SPAN = re.compile(r"(\d+)(?:…(\d+))?")
-_ALL = re.compile(r"(?:(?<=\[)|(?<= ))(?::|\.\.\.), |, (?::|\.\.\.)(?=[,\]])")
-"""Axes of which an index takes all."""
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
@@ -457,17 +453,17 @@ class PartsProof:
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
         if "…" in words and words[0] != "[":
-            return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
+            return all(any(is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
-        union, axes, seen = _union([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
+        union, axes, seen = together([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
         region = [(0, size) for size in seen]
         for axis, stretch in enumerate(union or ()):
             if stretch != (0, shape[axis]) and axes[axis] >= 0:
                 region[axes[axis]] = stretch
             elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
                 return False
-        return union is not None and _is_within(region, words, seen)
+        return union is not None and is_within(region, words, seen)
 
     def _place(self, step: _Step) -> tuple[int, int]:
         """The axis of which a part takes one of equal parts, and which; -1 if it takes another part."""
@@ -539,10 +535,10 @@ class PartsProof:
                 size //= part
         return found, seen
 
-    def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
+    def _region(self, step: _Step, shape: Sequence[int]) -> list[Stretch]:
         op = self.graph.ops[step[0]]
         if op.name == "getitem":
-            return _region(op.attrs.get("1", ""), shape)
+            return stretches_of(op.attrs.get("1", ""), shape)
         axis, sizes = self._sizes(op, shape)
         start = sum(sizes[: step[1]])
         region = [(0, size) for size in shape]
@@ -585,60 +581,6 @@ class PartsProof:
 
 def _listed(row: re.Match[str]) -> str:
     return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
-
-
-def _is_in_span(words: str, text: str) -> bool:
-    """Whether words such as `[:, :36…288]` hold an index such as `[:, :72]`."""
-    if _pattern(words) != _pattern(text):
-        return False
-    spans = ((int(first), int(last or first)) for first, last in _SPAN.findall(words))
-    return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
-
-
-def beyond_span(words: str, texts: Iterable[str]) -> str:
-    """What is wrong with words such as `[:, :36…288]`: an index that they do not hold, or an end that no index has."""
-    texts, spans = [*texts], _SPAN.findall(words)
-    wrong = [f"leaves out “{it}”" for it in texts if _pattern(words) == _pattern(it) and not _is_in_span(words, it)]
-    alike = [text for text in texts if _pattern(_ALL.sub("", words)) == _pattern(_ALL.sub("", text))]  # of other axes
-    for span, there in zip(spans, zip(*map(_SPAN.findall, alike), strict=True), strict=False):
-        wrong += [f"has an end {end} that nothing takes" for end in span if end and (end, "") not in there]
-    return min(wrong, default="")
-
-
-def _pattern(words: str) -> str:
-    return _SPAN.sub("#", words)
-
-
-def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
-    """By axis the stretch that an index takes."""
-    indices = [index for index in text.strip("[]()").rstrip(",").split(", ") if index != "None"]
-    if "..." in indices:
-        at = indices.index("...")
-        indices[at : at + 1] = [":"] * (len(shape) - len(indices) + 1)
-    region = [(0, size) for size in shape]
-    for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
-        bounds = [int(bound) if bound else None for bound in index.split(":")]
-        start, stop, _ = slice(*bounds).indices(size) if ":" in index else (int(index) % size, int(index) % size + 1, 1)
-        region[axis] = start, stop
-    return region
-
-
-def _is_within(region: Sequence[_Stretch], words: str, shape: Sequence[int]) -> bool:
-    """Whether a region is what an index takes, or between the ends of one such as `[:, :36…288]`."""
-    ends = _SPAN.sub(r"\1", words), re.sub(r"\d+…", "", words)
-    bounds = zip(region, *(_region(end, shape) for end in ends), strict=True)
-    return all(min(a, b) <= at <= max(a, b) for own, *of in bounds for at, a, b in zip(own, *of, strict=True))
-
-
-def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
-    """The stretches of several regions together; None if they do not meet, or differ in more than one axis."""
-    union = [*regions[0]]
-    for axis, stretches in enumerate(zip(*regions, strict=True)):
-        ordered = sorted({*stretches})
-        union[axis] = ordered[0][0], max(stop for _, stop in ordered)
-        if any(start > before for (start, _), (_, before) in zip(ordered[1:], ordered, strict=False)):
-            return None
-    return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None
 
 
 def _cuts(turns: Iterable[Iterable[_Path]]) -> tuple[int, ...]:
