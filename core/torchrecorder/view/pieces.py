@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import groupby
 from math import prod
 from string import ascii_lowercase
-from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
+from torchrecorder.view.cuts import Cut, bracket, cut_by_index, span_of, stretches
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Edge, Node, View, boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
@@ -26,7 +26,6 @@ _MOST = 2
 """Parts that are named each; of more nothing is said."""
 _MOST_TURNED = 4
 """Likewise where a join turns their order round."""
-_NUMBER = re.compile(r"\d+")
 _LISTED = re.compile(r"[\[(]1(, 1)+[\])]")
 """Sizes of pieces in a list that are one each: places, of which the last one is the rest of any length."""
 _ORDINALS = ("1st", "2nd")
@@ -45,23 +44,7 @@ _STATE = "state"
 """Words for what a recurrent layer of torch begins with, beside its input."""
 
 
-class _Cut(NamedTuple):
-    """A step from a tensor to a part of it."""
-
-    of: int
-    """Id of the value that it takes a part of."""
-    axis: int
-    """-1 if it takes a stretch of several axes."""
-    start: int
-    stop: int
-    words: str
-    pieces: int = 0
-    """Into how many equal parts it was split; 0 if the code gives a stretch."""
-    name: str = ""
-    """The variable that gets it, `gate`, where no other tensor has that name."""
-
-
-_Part = tuple[_Cut, ...]
+_Part = tuple[Cut, ...]
 """The steps from a tensor to what is read of it; none if that is all of it."""
 _Read = tuple[int, int]
 """Ids of a value and of the node that reads it."""
@@ -171,12 +154,12 @@ class _Parts:
                 for node, own in turns.items():
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
                     place = places.pop() if len(own) > 1 and len(places) == 1 else ""
-                    yield (origin, node), place or _span(own)
+                    yield (origin, node), place or span_of(own)
 
     def _are_calls(self, node: int, texts: Sequence[str]) -> bool:
         """Whether several texts are of calls that an inset is for, and no turns of a box, and one span holds them."""
         around = boxes_around(self._view.boxes, self._view.nodes[node].box)
-        return bool(_span(texts)) and all(box.repeat == 1 for box in around)
+        return bool(span_of(texts)) and all(box.repeat == 1 for box in around)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -292,7 +275,7 @@ class _Parts:
 
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
-        cuts, axis = list[_Cut](), -1
+        cuts, axis = list[Cut](), -1
         while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
@@ -315,7 +298,7 @@ class _Parts:
         cuts[-1:] = [self._seen(cut, axis, value) for cut in cuts[-1:]]
         return value, tuple(reversed(cuts))
 
-    def _seen(self, cut: _Cut, axis: int, value: int) -> _Cut:
+    def _seen(self, cut: Cut, axis: int, value: int) -> Cut:
         """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
         behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
         if cut.name:
@@ -325,11 +308,11 @@ class _Parts:
         if cut.axis < 0 or axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind):
             return cut
         if axis >= 0:
-            words = _bracket(axis, whole, cut.start, cut.stop)
+            words = bracket(axis, whole, cut.start, cut.stop)
             return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
         n, at = self._shape(cut.of)[cut.axis], cut.start
         words = self._place(cut.of, cut.axis, at, n, value) if cut.stop == at + 1 else ""
-        return _Cut(cut.of, 0, at, at + 1, words, n) if words else cut
+        return Cut(cut.of, 0, at, at + 1, words, n) if words else cut
 
     def _place(self, value: int, axis: int, at: int, n: int, seen: int) -> str:
         """One of n equal parts of an axis, as it lies in the tensor that a reader sees.
@@ -352,7 +335,7 @@ class _Parts:
             axis, value = there, source
         if is_run:
             return f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
-        return _bracket(axis, self._shape(seen), at, self._shape(seen)[axis])[:-1] + f":{n}]"
+        return bracket(axis, self._shape(seen), at, self._shape(seen)[axis])[:-1] + f":{n}]"
 
     def _axis_before(self, op: Op, source: int, value: int, axis: int) -> int:
         """The axis of what an op moves that becomes one of what it gives; -1 if none does."""
@@ -385,13 +368,13 @@ class _Parts:
             self._ran[node.id] = {frame for frame, ran in inside if {*node.ops} <= {*ran}}
         return not self._ran[node.id].isdisjoint(frames_around(self._graph, op.frame))
 
-    def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
+    def _cut(self, op: Op, source: int, value: int) -> Cut | None:
         """The step from a tensor to what an op takes of it; None if that is all."""
         whole, taken = self._shape(source), self._shape(value)
         if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
             return None
         if op.name == "getitem":
-            return _stretch(source, op.attrs.get("1", ""), whole)
+            return cut_by_index(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
         name = self._names(op)[at]
         shapes = [*map(self._shape, op.outputs)]
@@ -399,12 +382,12 @@ class _Parts:
         if len(taken) < len(whole):
             axis = int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(whole)
         if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
-            return _Cut(source, axis, at, at + 1, "", n, name)
+            return Cut(source, axis, at, at + 1, "", n, name)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
-        words = _bracket(axis, whole, start, stop)
+        words = bracket(axis, whole, start, stop)
         self._places[words] = f"part {at + 1} of {n}"
-        return _Cut(source, axis, start, stop, words, name=name)
+        return Cut(source, axis, start, stop, words, name=name)
 
     def _names(self, op: Op) -> Sequence[str]:
         """The variables that get pieces, where nothing else in their call has the name, and they do not merely count.
@@ -496,52 +479,37 @@ class _Parts:
     def _is_all(self, parts: set[_Part]) -> bool:
         if () in parts:
             return True
-        behind: dict[_Cut, set[_Part]] = {}
+        behind: dict[Cut, set[_Part]] = {}
         for first, *rest in parts:
             behind.setdefault(first, set()).add(tuple(rest))
-        groups: dict[tuple[int, int], list[_Cut]] = {}
+        groups: dict[tuple[int, int], list[Cut]] = {}
         for cut in (cut for cut, rest in behind.items() if cut.axis >= 0 and self._is_all(rest)):
             groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
         for cuts in groups.values():
-            (start, stop), *more = _runs(cuts)
+            (start, stop), *more = stretches(cuts)
             long = cuts[0].pieces or self._shape(cuts[0].of)[cuts[0].axis]
             if not more and (start, stop) == (0, long):
                 return True
         return False
 
-    def _together(self, cuts: Sequence[_Cut]) -> str:
+    def _together(self, cuts: Sequence[Cut]) -> str:
         """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
         if len(cuts) == 1:
             return cuts[0].words
-        runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
+        runs, whole = [*stretches(cuts)], self._shape(cuts[0].of)
         if all(cut.name for cut in cuts) and len(said := ", ".join(cut.name for cut in cuts)) <= _LONG:
             return said
         if all(cut.pieces for cut in cuts):
             spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
             return f"{', '.join(spans)} of {cuts[0].pieces}"
         if len(runs) == 1 and cuts[0].axis >= 0:
-            return _bracket(cuts[0].axis, whole, *runs[0])
+            return bracket(cuts[0].axis, whole, *runs[0])
         texts = [*dict.fromkeys(cut.words for cut in cuts)]
         return ", ".join(texts) if len(texts) <= _MOST else ""
 
 
 def _said(part: _Part) -> str:
     return " ".join(cut.words for cut in part)
-
-
-def _pattern(words: str) -> str:
-    return _NUMBER.sub("#", words)
-
-
-def _span(turns: Sequence[str]) -> str:
-    """The words of what is read in several turns: `[:, :36…288]`; empty if they differ in more than numbers."""
-    if len({*map(_pattern, turns)}) > 1:
-        return ""
-    numbers = zip(*map(_NUMBER.findall, turns), strict=True)
-    ends = [(of, min(of, key=int), max(of, key=int)) for of in numbers]
-    # they may shrink from turn to turn, or be in no order
-    spans = iter([a if a == b else f"{b}…{a}" if (of[0], of[-1]) == (b, a) else f"{a}…{b}" for of, a, b in ends])
-    return _NUMBER.sub(lambda _: next(spans), turns[0])
 
 
 def _in_rows(names: Iterable[str]) -> Iterator[str]:
@@ -551,40 +519,3 @@ def _in_rows(names: Iterable[str]) -> Iterator[str]:
     for _, row in rows:
         (first, *_), *rest = (path for _, path in row)
         yield f"{first}–{rest[-1][-1]}" if rest else first
-
-
-def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
-    """Stretches of an axis, those that meet as one."""
-    ordered = sorted((cut.start, cut.stop) for cut in cuts)
-    start, stop = ordered[0]
-    for begin, end in ordered[1:]:
-        if begin > stop:
-            yield start, stop
-            start = begin
-        stop = max(stop, end)
-    yield start, stop
-
-
-def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:
-    """A stretch of an axis as an index."""
-    text = f"{start or ''}:{stop if stop != whole[axis] else ''}"
-    return f"[..., {text}]" if axis > 1 and axis == len(whole) - 1 else f"[{':, ' * axis}{text}]"
-
-
-def _stretch(source: int, text: str, whole: Sequence[int]) -> _Cut:
-    inner = text[1:-1].rstrip(",") if text.startswith("(") else text
-    indices = [index for index in inner.split(", ") if index != "None"]
-    if "..." in indices:
-        at = indices.index("...")
-        indices[at : at + 1] = [":"] * (len(whole) - len(indices) + 1)
-    taken = [(axis, *_bounds(index, whole[axis])) for axis, index in enumerate(indices[: len(whole)])]
-    cut = [(axis, start, stop) for axis, start, stop in taken if (start, stop) != (0, whole[axis])]
-    axis, start, stop = cut[0] if len(cut) == 1 else (-1, 0, 0)
-    return _Cut(source, axis, start, stop, f"[{inner}]")
-
-
-def _bounds(index: str, size: int) -> tuple[int, int]:
-    if ":" not in index:
-        return (start := int(index) % size), start + 1
-    first, _, last = index.partition(":")
-    return slice(*(int(text) if text else None for text in (first, last))).indices(size)[:2]
