@@ -9,7 +9,7 @@ from typing import NamedTuple
 _NUMBER = re.compile(r"\d+")
 
 
-class Cut(NamedTuple):
+class Slice(NamedTuple):
     """A step from a tensor to a part of it."""
 
     of: int
@@ -40,7 +40,7 @@ def span_of(turns: Sequence[str]) -> str:
     return _NUMBER.sub(lambda _: next(spans), turns[0])
 
 
-def stretches(cuts: Iterable[Cut]) -> Iterator[tuple[int, int]]:
+def stretches(cuts: Iterable[Slice]) -> Iterator[tuple[int, int]]:
     """Stretches of an axis, those that meet as one."""
     ordered = sorted((cut.start, cut.stop) for cut in cuts)
     start, stop = ordered[0]
@@ -58,7 +58,7 @@ def bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:
     return f"[..., {text}]" if axis > 1 and axis == len(whole) - 1 else f"[{':, ' * axis}{text}]"
 
 
-def cut_by_index(source: int, text: str, whole: Sequence[int]) -> Cut:
+def cut_by_index(source: int, text: str, whole: Sequence[int]) -> Slice:
     inner = text[1:-1].rstrip(",") if text.startswith("(") else text
     indices = [index for index in inner.split(", ") if index != "None"]
     if "..." in indices:
@@ -67,7 +67,7 @@ def cut_by_index(source: int, text: str, whole: Sequence[int]) -> Cut:
     taken = [(axis, *_bounds(index, whole[axis])) for axis, index in enumerate(indices[: len(whole)])]
     cut = [(axis, start, stop) for axis, start, stop in taken if (start, stop) != (0, whole[axis])]
     axis, start, stop = cut[0] if len(cut) == 1 else (-1, 0, 0)
-    return Cut(source, axis, start, stop, f"[{inner}]")
+    return Slice(source, axis, start, stop, f"[{inner}]")
 
 
 def _bounds(index: str, size: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from math import prod
 from string import ascii_lowercase
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.cuts import Cut, bracket, cut_by_index, span_of, stretches
+from torchrecorder.view.cuts import Slice, bracket, cut_by_index, span_of, stretches
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.model import Edge, Node, View, boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
@@ -44,7 +44,7 @@ _STATE = "state"
 """Words for what a recurrent layer of torch begins with, beside its input."""
 
 
-_Part = tuple[Cut, ...]
+_Part = tuple[Slice, ...]
 """The steps from a tensor to what is read of it; none if that is all of it."""
 _Read = tuple[int, int]
 """Ids of a value and of the node that reads it."""
@@ -275,7 +275,7 @@ class _Parts:
 
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
-        cuts, axis = list[Cut](), -1
+        cuts, axis = list[Slice](), -1
         while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
@@ -298,7 +298,7 @@ class _Parts:
         cuts[-1:] = [self._seen(cut, axis, value) for cut in cuts[-1:]]
         return value, tuple(reversed(cuts))
 
-    def _seen(self, cut: Cut, axis: int, value: int) -> Cut:
+    def _seen(self, cut: Slice, axis: int, value: int) -> Slice:
         """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
         behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
         if cut.name:
@@ -312,7 +312,7 @@ class _Parts:
             return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
         n, at = self._shape(cut.of)[cut.axis], cut.start
         words = self._place(cut.of, cut.axis, at, n, value) if cut.stop == at + 1 else ""
-        return Cut(cut.of, 0, at, at + 1, words, n) if words else cut
+        return Slice(cut.of, 0, at, at + 1, words, n) if words else cut
 
     def _place(self, value: int, axis: int, at: int, n: int, seen: int) -> str:
         """One of n equal parts of an axis, as it lies in the tensor that a reader sees.
@@ -368,7 +368,7 @@ class _Parts:
             self._ran[node.id] = {frame for frame, ran in inside if {*node.ops} <= {*ran}}
         return not self._ran[node.id].isdisjoint(frames_around(self._graph, op.frame))
 
-    def _cut(self, op: Op, source: int, value: int) -> Cut | None:
+    def _cut(self, op: Op, source: int, value: int) -> Slice | None:
         """The step from a tensor to what an op takes of it; None if that is all."""
         whole, taken = self._shape(source), self._shape(value)
         if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
@@ -382,12 +382,12 @@ class _Parts:
         if len(taken) < len(whole):
             axis = int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(whole)
         if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
-            return Cut(source, axis, at, at + 1, "", n, name)
+            return Slice(source, axis, at, at + 1, "", n, name)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
         words = bracket(axis, whole, start, stop)
         self._places[words] = f"part {at + 1} of {n}"
-        return Cut(source, axis, start, stop, words, name=name)
+        return Slice(source, axis, start, stop, words, name=name)
 
     def _names(self, op: Op) -> Sequence[str]:
         """The variables that get pieces, where nothing else in their call has the name, and they do not merely count.
@@ -479,10 +479,10 @@ class _Parts:
     def _is_all(self, parts: set[_Part]) -> bool:
         if () in parts:
             return True
-        behind: dict[Cut, set[_Part]] = {}
+        behind: dict[Slice, set[_Part]] = {}
         for first, *rest in parts:
             behind.setdefault(first, set()).add(tuple(rest))
-        groups: dict[tuple[int, int], list[Cut]] = {}
+        groups: dict[tuple[int, int], list[Slice]] = {}
         for cut in (cut for cut, rest in behind.items() if cut.axis >= 0 and self._is_all(rest)):
             groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
         for cuts in groups.values():
@@ -492,7 +492,7 @@ class _Parts:
                 return True
         return False
 
-    def _together(self, cuts: Sequence[Cut]) -> str:
+    def _together(self, cuts: Sequence[Slice]) -> str:
         """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
         if len(cuts) == 1:
             return cuts[0].words
