@@ -79,6 +79,8 @@ def op_label(
     if spans:
         facts = [_of_span(op, span) for span in spans]
         many = f"{len(spans[0].values)} numbers" if called in SYMBOLS.values() and not any(facts) else ""
+        is_same = "dim" in op.attrs and all(span.name != "dim" for span in spans)
+        called = clean(f"{called} {axes_of(known.graph, op, seen) if is_same else ''}".strip(), MAX_NAME)
         return Label(called, clean(" · ".join(filter(None, facts)) or many, MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
@@ -152,7 +154,7 @@ def in_two(words: str, most: int = MAX_NAME) -> tuple[str, str]:
 def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> str:
     """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them.
 
-    No axes if they are others in the shape that a reader sees.
+    `dim …` if they are others in the shape that a reader sees.
     """
     first = op.attrs.get("1", "")
     if op.name not in OVER_AXES:
@@ -162,9 +164,10 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []
     numbers, n = [int(axis) for axis in axes], len(shape)
     parts = [slice(at, None) if at < 0 else slice(at + 1) for at in numbers]
-    if not {at % n for at in numbers} - {n - 1} or (seen is not None and any(seen[it] != shape[it] for it in parts)):
+    if not {at % n for at in numbers} - {n - 1}:
         return ""
-    return f"dim {', '.join(axes)}".replace("-", "−")
+    is_seen = seen is None or all(seen[it] == shape[it] for it in parts)
+    return f"dim {', '.join(axes)}".replace("-", "−") if is_seen else "dim …"
 
 
 def _place(op: Op) -> tuple[object, ...]:

@@ -24,6 +24,7 @@ from torchrecorder.proof.wiring import (
     Wiring,
     of_columns,
     of_entrances,
+    of_exits,
     of_last_turns,
     of_one_thing,
     of_outlets,
@@ -137,7 +138,7 @@ class Prover:
             faults += (*of_sums(coverage), *of_outlets(coverage))
             faults += coverage.faults
         for inset, coverage in zip(view.insets, coverages[1:], strict=True):
-            faults += of_entrances(coverage, inset.calls)
+            faults += (*of_entrances(coverage, inset.calls), *of_exits(coverage, inset.calls))
         sameness = Sameness(view, self._facts, coverages)
         faults += (*sameness.faults(), *Variants(sameness).faults())
         faults += (*of_own(sameness), *of_ways(sameness), *of_dropouts(sameness), *of_one_thing(sameness))

@@ -13,7 +13,7 @@ from torchrecorder.proof import formulas
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import JOINS
-from torchrecorder.proof.parts import beyond_span
+from torchrecorder.proof.indices import beyond_span
 from torchrecorder.view.model import boxes_around
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
     view = coverage.view
     edges: dict[tuple[str, str], list[Edge]] = {}
     for edge in view.edges:
-        if "…" in edge.part and (cut := beyond_span(edge.part, _cuts(coverage, edge, others))):
-            yield f"“{edge.part}” in {letter or 'the picture'} leaves out “{cut}”"
+        if "…" in edge.part and (wrong := beyond_span(edge.part, _cuts(coverage, edge, others))):
+            yield f"“{edge.part}” in {letter or 'the picture'} {wrong}"
         tail = view.nodes[edge.tail]
         for key in {tail.id, *(tail.links if tail.kind == "from" else ())}:
             edges.setdefault((f"{letter}{key}", f"{letter}{edge.head}"), []).append(edge)

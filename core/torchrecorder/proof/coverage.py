@@ -129,11 +129,6 @@ class Coverage:
             call = self.twin_calls[call]
         return call
 
-    def loop(self, node: Node) -> int:
-        """The box of the innermost loop that a node is in, by its id; -1 for none."""
-        boxes = boxes_around(self.view.boxes, node.box)
-        return next((box.id for box in boxes if box.around and box.repetition == "loop"), -1)
-
     def around(self, node: Node) -> tuple[int, ...]:
         """The calls in whose box a node stands."""
         around = boxes_around(self.view.boxes, node.box)

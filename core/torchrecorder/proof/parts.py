@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import prod
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
 from torchrecorder.proof.facts import COMPARISONS, JOINS, SIGNS, Fault
+from torchrecorder.proof.indices import Stretch, is_in_span, is_within, stretches_of, together
 from torchrecorder.proof.words import frames
 from torchrecorder.view.model import Node, boxes_around
 
@@ -22,16 +23,12 @@ _Step = tuple[int, int]
 _Path = tuple[_Step, ...]
 """From a tensor to what is read of it; empty if that is all."""
 _Turn = tuple[tuple[int, int], ...]
-_Stretch = tuple[int, int]
-"""Beginning and end along an axis."""
 _NAMES = re.compile(r"[^\W\d]\w*(?:, [^\W\d]\w*)+")
 """Of variables that hold several parts."""
 _TOKENS = re.compile(rf"\[[^\]]*\]|1st half|2nd half|(?:part )?\d[\d–…, ]* of \d+|{_NAMES.pattern}|\S+")
 _APART = re.compile(r", (?![^\[]*\])")
 """A comma outside of an index."""
 _OF = re.compile(r"(?:part )?([\d–, ]+) of (\d+)")
-_SPAN = re.compile(r"(\d+)(?:…(\d+))?")
-_COUNT = re.compile(r"(?:(\d+) − )?(\d*)(?<![a-z])t\b(?: \+ (\d+))?")
 _NAMED = 1_000_003
 """Stands for a size that is known by name alone: more than any other, and the same each time."""
 _MOST = 2
@@ -136,12 +133,13 @@ class PartsProof:
     def _judged(self, pair: tuple[int, int], words: str, tensors: Sequence[int]) -> Iterator[Fault]:
         tail, head = (self.view.nodes[id_] for id_ in pair)
         name = f"the edge from {tail.kind} {tail.id} to {head.kind} {head.id}"
-        loop, read = self.coverage.loop(head), (self._read[tensor][head.id] for tensor in tensors)
-        turns = [(dict(turn).get(loop, 0), _largest(paths)) for by_turn in read for turn, paths in by_turn.items()]
+        turns = [self._largest(paths) for tensor in tensors for paths in self._read[tensor][head.id].values()]
         is_end = bool(words) and (self._is_argument(words, tail.id, head) or self._is_output(words, tail, head.id))
         is_end &= not (words.isidentifier() and self._are_true(words, turns))  # of an argument and of a part
         words, are_each = "" if is_end else words, self._are_each(tail, head)
         calls = (*self.coverage.around(tail), *self.coverage.around(head))
+        if nested := [op for tensor in tensors for op in self._nested(tensor, head)]:
+            yield Fault("flow", f"{name} carries a tensor and a part of it, and says one alone", calls, (*nested,))
         if (words == _PAIRS) != (are_pairs := any(self._are_pairs(head, tensor) for tensor in tensors)):
             yield Fault("flow", f"{name} brings {'all' if are_pairs else 'no'} pairs of entries", calls)
         words = "" if words == _PAIRS else words
@@ -159,7 +157,7 @@ class PartsProof:
         if words and not self._are_true(_SIGN.sub(", ", words), turns):
             yield Fault("flow", f"{name} does not carry {words}", calls, _cuts(turns))
         are_alike = len({self._part(self._read[tensor][head.id]) for tensor in tensors}) == 1  # one for each turn
-        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for _, paths in turns)
+        are_alike &= all(len({*map(self._named, paths)}) <= _MOST for paths in turns)
         if not words and are_alike and all(self._is_needed(tensor, head.id) for tensor in tensors):
             what = f"carries a part of value {tensors[0]}, which is not said"
             yield Fault("flow", f"{name} {what}", calls, _cuts(turns))
@@ -179,6 +177,17 @@ class PartsProof:
 
     def _is_carried(self, head: int) -> bool:
         return any(edge.back and edge.head == head for edge in self.view.edges)
+
+    def _nested(self, tensor: int, head: Node) -> Iterator[int]:
+        """The ops that take a part of what an op or a function gets beside that part."""
+        if head.kind != "op" and (head.kind != "function" or head.op is not None):  # a layer may pad what it gets
+            return
+        for paths in self._read[tensor][head.id].values():
+            data = [path for path, value in paths.items() if not self.facts.is_side[value]]
+            given = {(*takewhile(lambda step: not self._runs_in(step[0], head.id), path),) for path in data}
+            for path in given:
+                n = max((n for n in range(len(path)) if path[:n] in given), default=len(path))
+                yield from (op for op, _ in path[n:])
 
     def _begins(self, tail: int, head: Node, tensor: int, repetition: str = "series") -> bool:
         """Whether only the first turn of a row of layers, or of a loop, which the tail is not in, reads a tensor."""
@@ -324,10 +333,7 @@ class PartsProof:
         """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""
         if self.graph.values[tensor].kind in ("param", "buffer", "const"):
             return False
-        parts = {node: self._part(by_turn) for node, by_turn in self._read[tensor].items()}
-        ways = self._read[tensor][head].values()
-        is_one = all(len(paths) == 1 for paths in ways)
-        return len(parts[head]) == 1 and (is_one or len({*parts.values()}) > 1)
+        return len(self._part(self._read[tensor][head])) == 1
 
     def _part(self, by_turn: Mapping[_Turn, Mapping[_Path, int]]) -> frozenset[object]:
         """What is read in some turn; empty for a whole tensor."""
@@ -342,18 +348,18 @@ class PartsProof:
             self._origin[value] = self._origin[sources[0]] if is_move else value
             is_less = bool(sources) and self._size(value) < self._size(sources[0])
             is_less &= op.name not in _REPEATS
-            is_less &= whole is None or not self._is_of_function(op, whole[0])
+            is_less &= whole is None or not self._runs_in(op.id, self._tail(whole[0]))  # which gives the part alone
             self._taken[value] = whole and (whole[0], (*whole[1], *([(op.id, i)] if is_less else [])))
 
-    def _is_of_function(self, op: Op, tensor: int) -> bool:
-        """Whether the function that is drawn for what makes a tensor takes a part of it before it gives that."""
-        node = self.view.nodes[tail := self._tail(tensor)]
-        if tail < 0 or node.kind != "function" or node.op is not None:
+    def _runs_in(self, op: int, id_: int) -> bool:
+        """Whether a node is a function, and an op runs in it."""
+        node = self.view.nodes[id_]
+        if id_ < 0 or node.kind != "function" or node.op is not None:
             return False
-        if (around := self._around.get(tail)) is None:
+        if (around := self._around.get(id_)) is None:
             first, *rest = ({*frames(self.graph, self.graph.ops[row])} for row in node.ops)
-            around = self._around[tail] = first.intersection(*rest)
-        return not around.isdisjoint(frames(self.graph, self.graph.ops[self.coverage.drawn_op(op.id)]))
+            around = self._around[id_] = first.intersection(*rest)
+        return not around.isdisjoint(frames(self.graph, self.graph.ops[self.coverage.drawn_op(op)]))
 
     def _way(self, value: int) -> tuple[int, _Path] | None:
         return self._taken.get(value, (value, ()))
@@ -388,13 +394,26 @@ class PartsProof:
         whole = self.graph.ops[next(iter(paths))[0][0]].inputs[0]
         return sum(parts.values()) < self._size(whole)
 
+    def _largest(self, paths: Collection[_Path]) -> list[_Path]:
+        """The ways to parts that are in no other of them; all pieces of a part are that part."""
+        joined = [path[:1] if self._is_all([of[1:] for of in paths if of[:1] == path[:1]]) else path for path in paths]
+        return [path for path in dict.fromkeys(joined) if not any(path[:n] in joined for n in range(1, len(path)))]
+
+    def _is_all(self, paths: Collection[_Path]) -> bool:
+        """Whether some ways lead to all of a tensor: itself, or all pieces that an op cuts it into."""
+        for op in (self.graph.ops[id_] for id_ in {path[0][0] for path in paths if path}):
+            behind = ([path[1:] for path in paths if path[:1] == ((op.id, i),)] for i in range(len(op.outputs)))
+            if self._size(op.inputs[0]) == sum(map(self._size, op.outputs)) and all(map(self._is_all, behind)):
+                return True
+        return () in paths
+
     def _named(self, path: _Path) -> tuple[object, ...]:
         """A way as the code says it, which two ops may say alike."""
         rows = ((self.graph.ops[op], i) for op, i in path)
         return tuple((op.name, tuple(op.attrs.items()), i) for op, i in rows)
 
-    def _are_true(self, words: str, turns: Sequence[tuple[int, list[_Path]]]) -> bool:
-        return bool(turns) and all(self._is_true(at_turn(words, turn), paths) for turn, paths in turns)
+    def _are_true(self, words: str, turns: Sequence[Sequence[_Path]]) -> bool:
+        return bool(turns) and all(self._is_true(words, paths) for paths in turns)
 
     def _is_true(self, words: str, paths: Sequence[_Path]) -> bool:
         if () in paths:
@@ -433,18 +452,18 @@ class PartsProof:
             is_equal = self._is_shared(first)
             is_equal |= words.startswith("part ")  # which is one of several sizes
             return len(ops) == 1 and is_equal and len(first.outputs) == n and {i for _, i in steps} == wanted
-        if "…" in words:
-            return all(any(_is_in_span(words, text) for text in self._texts(step)) for step in steps)
+        if "…" in words and words[0] != "[":
+            return all(any(is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
-        union, axes, seen = _union([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
+        union, axes, seen = together([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
         region = [(0, size) for size in seen]
         for axis, stretch in enumerate(union or ()):
             if stretch != (0, shape[axis]) and axes[axis] >= 0:
                 region[axes[axis]] = stretch
             elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
                 return False
-        return union is not None and _region(words, seen) == region
+        return union is not None and is_within(region, words, seen)
 
     def _place(self, step: _Step) -> tuple[int, int]:
         """The axis of which a part takes one of equal parts, and which; -1 if it takes another part."""
@@ -516,10 +535,10 @@ class PartsProof:
                 size //= part
         return found, seen
 
-    def _region(self, step: _Step, shape: Sequence[int]) -> list[_Stretch]:
+    def _region(self, step: _Step, shape: Sequence[int]) -> list[Stretch]:
         op = self.graph.ops[step[0]]
         if op.name == "getitem":
-            return _region(op.attrs.get("1", ""), shape)
+            return stretches_of(op.attrs.get("1", ""), shape)
         axis, sizes = self._sizes(op, shape)
         start = sum(sizes[: step[1]])
         region = [(0, size) for size in shape]
@@ -564,60 +583,5 @@ def _listed(row: re.Match[str]) -> str:
     return ", ".join(f"{row[1]}{entry}" for entry in range(int(row[2]), int(row[3]) + 1))
 
 
-def _largest(paths: Collection[_Path]) -> list[_Path]:
-    """The ways to parts that are in no other of them."""
-    return [path for path in paths if not any(path[:n] in paths for n in range(1, len(path)))]
-
-
-def at_turn(words: str, turn: int) -> str:
-    """An index in a turn of a loop, with numbers in place of `t`, `2t + 1`, `5 − t`."""
-
-    def number(match: re.Match[str]) -> str:
-        top, times, more = match.groups()
-        counted = turn * int(times or 1)
-        return str(int(top) - counted if top else counted + int(more or 0))
-
-    return _COUNT.sub(number, words)
-
-
-def _is_in_span(words: str, text: str) -> bool:
-    """Whether words such as `[:, :36…288]` hold an index such as `[:, :72]`."""
-    if _SPAN.sub("#", words) != _SPAN.sub("#", text):
-        return False
-    spans = ((int(first), int(last or first)) for first, last in _SPAN.findall(words))
-    return all(min(span) <= int(n) <= max(span) for span, (n, _) in zip(spans, _SPAN.findall(text), strict=True))
-
-
-def beyond_span(words: str, texts: Iterable[str]) -> str:
-    """The first index that is written as one such as `[:, :36…288]`, and that this does not hold."""
-    alike = (text for text in texts if _SPAN.sub("#", words) == _SPAN.sub("#", text))
-    return next((text for text in alike if not _is_in_span(words, text)), "")
-
-
-def _region(text: str, shape: Sequence[int]) -> list[_Stretch]:
-    """By axis the stretch that an index takes."""
-    indices = [index for index in text.strip("[]()").rstrip(",").split(", ") if index != "None"]
-    if "..." in indices:
-        at = indices.index("...")
-        indices[at : at + 1] = [":"] * (len(shape) - len(indices) + 1)
-    region = [(0, size) for size in shape]
-    for axis, (index, size) in enumerate(zip(indices, shape, strict=False)):
-        bounds = [int(bound) if bound else None for bound in index.split(":")]
-        start, stop, _ = slice(*bounds).indices(size) if ":" in index else (int(index) % size, int(index) % size + 1, 1)
-        region[axis] = start, stop
-    return region
-
-
-def _union(regions: Sequence[list[_Stretch]]) -> list[_Stretch] | None:
-    """The stretches of several regions together; None if they do not meet, or differ in more than one axis."""
-    union = [*regions[0]]
-    for axis, stretches in enumerate(zip(*regions, strict=True)):
-        ordered = sorted({*stretches})
-        union[axis] = ordered[0][0], max(stop for _, stop in ordered)
-        if any(start > before for (start, _), (_, before) in zip(ordered[1:], ordered, strict=False)):
-            return None
-    return union if sum(len({*stretches}) > 1 for stretches in zip(*regions, strict=True)) < 2 else None
-
-
-def _cuts(turns: Iterable[tuple[int, Iterable[_Path]]]) -> tuple[int, ...]:
-    return tuple({op: None for _, paths in turns for path in paths for op, _ in path})
+def _cuts(turns: Iterable[Iterable[_Path]]) -> tuple[int, ...]:
+    return tuple({op: None for paths in turns for path in paths for op, _ in path})

@@ -174,6 +174,28 @@ def of_entrances(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
                 break
 
 
+def of_exits(coverage: Coverage, calls: Iterable[int]) -> Iterator[Fault]:
+    """Faults of an inset: an output that something outside reads of any of its calls has to come out of it."""
+    facts, graph, origin = coverage.facts, coverage.graph, [*range(len(coverage.graph.values))]
+    moved = {op.id for op in graph.ops if facts.moves(op, origin)}
+    read: dict[int, set[int]] = {}
+    """By value the ops that read it, or what it is moved to."""
+    for op in graph.ops:
+        for value in facts.data_of(op) if op.id not in moved else ():
+            read.setdefault(origin[value], set()).add(op.id)
+    own, root = {*facts.ops_of([coverage.root])}, graph.calls[coverage.root]
+    ends = (value for node in coverage.view.nodes if node.kind == "output" for value in node.values)
+    given = {origin[value] for value in ends}
+    made = {path: origin[at] for path, at in root.outputs.items() if graph.values[origin[at]].producer in own}
+    hidden = {path for path, value in made.items() if value not in given}
+    for row in (graph.calls[call] for call in sorted({*calls} - {root.id}) if hidden):
+        inside, outputs = {*facts.ops_of([row.id])}, [path for path in row.outputs if path in hidden]
+        values = {path: row.outputs[path] for path in outputs if not facts.is_side[row.outputs[path]]}
+        if path := next((path for path, at in values.items() if not read.get(origin[at], inside) <= inside), ""):
+            what = f"output {path} of {row.module} does not come out of the inset"
+            yield Fault("sameness", what, (row.id, root.id))
+
+
 def of_one_thing(sameness: Sameness) -> Iterator[Fault]:
     """Faults of nodes whose calls get one thing at two entrances of their inset, which is not said, or that do not."""
     insets = dict(zip(sameness.lettered, sameness.coverages[1:], strict=True))

@@ -37,6 +37,10 @@ _NO_WORDS = re.compile(
 _EQUATION = re.compile(r"\beinsum\b.* ([a-zA-Z…,]+→[a-zA-Z…]*)")
 _THEN = re.compile(r"([\d×]+), then ([\d×]+)")
 _OVER = re.compile(r"(\w+) dim (-?\d+(?:, -?\d+)*)")
+_ALONG = frozenset(
+    "mean sum amax amin max min argmax argmin var std prod softmax log_softmax logsumexp repeat_interleave".split()  # noqa: SIM905
+)
+"""Ops that are over the last axis where their name stands alone."""
 _TURNS = frozenset(
     "permute transpose t T mT H mH adjoint swapaxes swapdims movedim moveaxis as_strided".split()  # noqa: SIM905
 )
@@ -100,6 +104,9 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield f"“{words}” at {key} says an axis that is not the one there"
         for op in own:
+            is_alone = getattr(thing, "kind", "") == "op" and words.partition(" · ")[0] == op.name
+            if is_alone and op.name in _ALONG and "dim" not in words and _is_elsewhere(view, op):
+                yield f"“{words}” at {key} does not say its axis, which is not the last"
             used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
             if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
                 yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
@@ -183,6 +190,14 @@ def _axes(words: str) -> Iterator[tuple[str, str]]:
     """The axes that words say, each with its op, and the indices behind a name."""
     yield from ((match[1], match[2]) for match in _OVER.finditer(words.replace("−", "-")))
     yield from (("getitem", match[1]) for match in _INDEXED.finditer(words))
+
+
+def _is_elsewhere(view: View, op: Op) -> bool:
+    """Whether an op is over other axes than the last."""
+    text = op.attrs.get("dim") or ("" if op.name == "repeat_interleave" else op.attrs.get("1", ""))
+    n = len(view.graph.values[op.inputs[0]].shape)
+    axes = [int(axis) % n for axis in re.findall(r"-?\d+", text)] if n else []
+    return any(axis != n - 1 for axis in axes)
 
 
 def _bare(op: Op) -> str:

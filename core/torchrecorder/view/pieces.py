@@ -13,11 +13,11 @@ from dataclasses import replace
 from itertools import groupby
 from math import prod
 from string import ascii_lowercase
-from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
+from torchrecorder.view.cuts import Slice, bracket, cut_by_index, span_of, stretches
 from torchrecorder.view.facts import frames_around
-from torchrecorder.view.model import Box, Edge, Node, View, boxes_around
+from torchrecorder.view.model import Edge, Node, View, boxes_around
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
 from torchrecorder.view.op_families import EXCHANGES, JOINS, PIECES, SHAPED_LIKE
 from torchrecorder.view.plan.visibility import Visibility
@@ -26,9 +26,6 @@ _MOST = 2
 """Parts that are named each; of more nothing is said."""
 _MOST_TURNED = 4
 """Likewise where a join turns their order round."""
-_NUMBER = re.compile(r"\d+")
-_SHRINKING = re.compile(r"[\[(]?:\d")
-"""Beginning of an index whose first number may be another one in each turn, `n`: fewer and fewer of a batch."""
 _LISTED = re.compile(r"[\[(]1(, 1)+[\])]")
 """Sizes of pieces in a list that are one each: places, of which the last one is the rest of any length."""
 _ORDINALS = ("1st", "2nd")
@@ -47,23 +44,7 @@ _STATE = "state"
 """Words for what a recurrent layer of torch begins with, beside its input."""
 
 
-class _Cut(NamedTuple):
-    """A step from a tensor to a part of it."""
-
-    of: int
-    """Id of the value that it takes a part of."""
-    axis: int
-    """-1 if it takes a stretch of several axes."""
-    start: int
-    stop: int
-    words: str
-    pieces: int = 0
-    """Into how many equal parts it was split; 0 if the code gives a stretch."""
-    name: str = ""
-    """The variable that gets it, `gate`, where no other tensor has that name."""
-
-
-_Part = tuple[_Cut, ...]
+_Part = tuple[Slice, ...]
 """The steps from a tensor to what is read of it; none if that is all of it."""
 _Read = tuple[int, int]
 """Ids of a value and of the node that reads it."""
@@ -122,8 +103,8 @@ class _Parts:
         """By op that splits a tensor."""
         self._ran: dict[int, set[int]] = {}
         """By node that is a function the runs in which all its ops are."""
-        self._others: dict[_Read, dict[str, None]] = {}
-        """The words of what it takes in other turns, where these are others."""
+        self._others: dict[_Read, dict[tuple[str, str], None]] = {}
+        """The words of what it takes, each with those of what it takes in other turns, where these are others."""
 
     def edges(self) -> tuple[Edge, ...]:
         aside = self._visible.facts.aside
@@ -137,7 +118,7 @@ class _Parts:
                 continue
             for other in self._alike(op.id, node):
                 if (said := self._there(op, value, part, other)) != _said(part):
-                    self._others.setdefault((origin, node.id), {})[said] = None
+                    self._others.setdefault((origin, node.id), {})[_said(part), said] = None
         words = dict(self._told())
         if not any(words.values()):
             return self._view.edges
@@ -156,26 +137,29 @@ class _Parts:
             yield from ((output, value, None) for value in output.values)
 
     def _told(self) -> Iterator[tuple[_Read, str]]:
-        nodes = self._view.nodes
         for origin, by_node in self._taken.items():
             turned = {node: self._turned(origin, node, taken) for node, taken in by_node.items()}
             texts = {node: turned[node] or self._words({*taken}) for node, taken in by_node.items()}
-            turns = {node: (text, *self._others.get((origin, node), ())) for node, text in texts.items()}
+            others = {node: self._others.get((origin, node), {}) for node in texts}
+            turns = {
+                node: (text, *(text.replace(part, said) if part in text else said for part, said in others[node]))
+                for node, text in texts.items()
+            }
             # what other turns differ in, a loop goes through; of other calls of an inset there is a span
             is_same = all(len(own) == 1 or self._are_calls(node, own) for node, own in turns.items())
             is_same &= len({*texts.values()}) == 1
-            is_told = is_same and len(next(iter(by_node.values()))) == 1
+            is_told = is_same
             is_told |= any(turned.values())
             if len({*texts.values()}) > 1 or is_told:
                 for node, own in turns.items():
                     places = {self._places.get(text, "") for text in own}  # the sizes are other ones in each turn
                     place = places.pop() if len(own) > 1 and len(places) == 1 else ""
-                    yield (origin, node), counting(own, self._view.boxes, nodes[node].box) or place or _span(own)
+                    yield (origin, node), place or span_of(own)
 
     def _are_calls(self, node: int, texts: Sequence[str]) -> bool:
         """Whether several texts are of calls that an inset is for, and no turns of a box, and one span holds them."""
         around = boxes_around(self._view.boxes, self._view.nodes[node].box)
-        return bool(_span(texts)) and all(box.repeat == 1 for box in around)
+        return bool(span_of(texts)) and all(box.repeat == 1 for box in around)
 
     def _with_part(self, edge: Edge, words: Mapping[_Read, str], origins: Iterable[int]) -> Edge:
         if edge.back:
@@ -291,7 +275,7 @@ class _Parts:
 
     def _traced(self, value: int, most: int = -1) -> tuple[int, _Part]:
         """The tensor that a node gives, and which part of it the value is; through so many cuts if there is a limit."""
-        cuts, axis = list[_Cut](), -1
+        cuts, axis = list[Slice](), -1
         while value not in self._given:
             made = self._graph.values[value].producer
             if made is None or (most < 0 and (made in self._owner or self._graph.ops[made].call not in self._span)):
@@ -314,7 +298,7 @@ class _Parts:
         cuts[-1:] = [self._seen(cut, axis, value) for cut in cuts[-1:]]
         return value, tuple(reversed(cuts))
 
-    def _seen(self, cut: _Cut, axis: int, value: int) -> _Cut:
+    def _seen(self, cut: Slice, axis: int, value: int) -> Slice:
         """A cut in terms of the tensor that a reader sees, where it is along an axis; -1 if that is not one there."""
         behind, whole = len(self._shape(cut.of)) - cut.axis, self._shape(value)
         if cut.name:
@@ -324,11 +308,11 @@ class _Parts:
         if cut.axis < 0 or axis == cut.axis or (cut.words.startswith("[...") and axis == len(whole) - behind):
             return cut
         if axis >= 0:
-            words = _bracket(axis, whole, cut.start, cut.stop)
+            words = bracket(axis, whole, cut.start, cut.stop)
             return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
         n, at = self._shape(cut.of)[cut.axis], cut.start
         words = self._place(cut.of, cut.axis, at, n, value) if cut.stop == at + 1 else ""
-        return _Cut(cut.of, 0, at, at + 1, words, n) if words else cut
+        return Slice(cut.of, 0, at, at + 1, words, n) if words else cut
 
     def _place(self, value: int, axis: int, at: int, n: int, seen: int) -> str:
         """One of n equal parts of an axis, as it lies in the tensor that a reader sees.
@@ -351,7 +335,7 @@ class _Parts:
             axis, value = there, source
         if is_run:
             return f"{_ORDINALS[at]} half" if n == len(_ORDINALS) else f"{at + 1} of {n}"
-        return _bracket(axis, self._shape(seen), at, self._shape(seen)[axis])[:-1] + f":{n}]"
+        return bracket(axis, self._shape(seen), at, self._shape(seen)[axis])[:-1] + f":{n}]"
 
     def _axis_before(self, op: Op, source: int, value: int, axis: int) -> int:
         """The axis of what an op moves that becomes one of what it gives; -1 if none does."""
@@ -384,13 +368,13 @@ class _Parts:
             self._ran[node.id] = {frame for frame, ran in inside if {*node.ops} <= {*ran}}
         return not self._ran[node.id].isdisjoint(frames_around(self._graph, op.frame))
 
-    def _cut(self, op: Op, source: int, value: int) -> _Cut | None:
+    def _cut(self, op: Op, source: int, value: int) -> Slice | None:
         """The step from a tensor to what an op takes of it; None if that is all."""
         whole, taken = self._shape(source), self._shape(value)
         if op.name not in (*PIECES, "getitem") or prod(whole) == prod(taken):
             return None
         if op.name == "getitem":
-            return _stretch(source, op.attrs.get("1", ""), whole)
+            return cut_by_index(source, op.attrs.get("1", ""), whole)
         n, at = len(op.outputs), op.outputs.index(value)
         name = self._names(op)[at]
         shapes = [*map(self._shape, op.outputs)]
@@ -398,12 +382,12 @@ class _Parts:
         if len(taken) < len(whole):
             axis = int(op.attrs.get("dim") or op.attrs.get("1", "0")) % len(whole)
         if all(shape == shapes[0] for shape in shapes) and not any(map(_LISTED.fullmatch, op.attrs.values())):
-            return _Cut(source, axis, at, at + 1, "", n, name)
+            return Slice(source, axis, at, at + 1, "", n, name)
         start = sum(shape[axis] for shape in shapes[:at])
         stop = start + taken[axis]
-        words = _bracket(axis, whole, start, stop)
+        words = bracket(axis, whole, start, stop)
         self._places[words] = f"part {at + 1} of {n}"
-        return _Cut(source, axis, start, stop, words, name=name)
+        return Slice(source, axis, start, stop, words, name=name)
 
     def _names(self, op: Op) -> Sequence[str]:
         """The variables that get pieces, where nothing else in their call has the name, and they do not merely count.
@@ -483,7 +467,9 @@ class _Parts:
     def _words(self, parts: set[_Part]) -> str:
         if self._is_all(parts):
             return ""
-        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}  # halves of a half
+        # all quarters of a half are that half, and so are halves of one that is read as well
+        parts = {part[:1] if self._is_all({it[1:] for it in parts if it[:1] == part[:1]}) else part for part in parts}
+        parts = {part for part in parts if not any(part[:n] in parts for n in range(1, len(part)))}
         if len({(part[:-1], part[-1].of, part[-1].axis) for part in parts}) == 1:
             first, last = min(parts)[:-1], self._together([part[-1] for part in sorted(parts)])
             return f"{_said(first)} {last}".strip() if last else ""
@@ -493,73 +479,37 @@ class _Parts:
     def _is_all(self, parts: set[_Part]) -> bool:
         if () in parts:
             return True
-        behind: dict[_Cut, set[_Part]] = {}
+        behind: dict[Slice, set[_Part]] = {}
         for first, *rest in parts:
             behind.setdefault(first, set()).add(tuple(rest))
-        groups: dict[tuple[int, int], list[_Cut]] = {}
+        groups: dict[tuple[int, int], list[Slice]] = {}
         for cut in (cut for cut, rest in behind.items() if cut.axis >= 0 and self._is_all(rest)):
             groups.setdefault((cut.of, cut.axis if not cut.pieces else -1), []).append(cut)
         for cuts in groups.values():
-            (start, stop), *more = _runs(cuts)
+            (start, stop), *more = stretches(cuts)
             long = cuts[0].pieces or self._shape(cuts[0].of)[cuts[0].axis]
             if not more and (start, stop) == (0, long):
                 return True
         return False
 
-    def _together(self, cuts: Sequence[_Cut]) -> str:
+    def _together(self, cuts: Sequence[Slice]) -> str:
         """Several parts of one axis: `2–3 of 6`, `[:, 4:]`."""
         if len(cuts) == 1:
             return cuts[0].words
-        runs, whole = [*_runs(cuts)], self._shape(cuts[0].of)
+        runs, whole = [*stretches(cuts)], self._shape(cuts[0].of)
         if all(cut.name for cut in cuts) and len(said := ", ".join(cut.name for cut in cuts)) <= _LONG:
             return said
         if all(cut.pieces for cut in cuts):
             spans = (f"{a + 1}" if b == a + 1 else f"{a + 1}–{b}" for a, b in runs)
             return f"{', '.join(spans)} of {cuts[0].pieces}"
         if len(runs) == 1 and cuts[0].axis >= 0:
-            return _bracket(cuts[0].axis, whole, *runs[0])
+            return bracket(cuts[0].axis, whole, *runs[0])
         texts = [*dict.fromkeys(cut.words for cut in cuts)]
         return ", ".join(texts) if len(texts) <= _MOST else ""
 
 
 def _said(part: _Part) -> str:
     return " ".join(cut.words for cut in part)
-
-
-def _pattern(words: str) -> str:
-    return _NUMBER.sub("#", words)
-
-
-def _span(turns: Sequence[str]) -> str:
-    """The words of what is read in several turns: `[:, :36…288]`; empty if they differ in more than numbers."""
-    if len({*map(_pattern, turns)}) > 1:
-        return ""
-    numbers = zip(*map(_NUMBER.findall, turns), strict=True)
-    ends = [(of, min(of, key=int), max(of, key=int)) for of in numbers]
-    # they may shrink from turn to turn, or be in no order
-    spans = iter([a if a == b else f"{b}…{a}" if (of[0], of[-1]) == (b, a) else f"{a}…{b}" for of, a, b in ends])
-    return _NUMBER.sub(lambda _: next(spans), turns[0])
-
-
-def counting(texts: Sequence[str], boxes: Sequence[Box], box: int | None) -> str:
-    """The indices in the turns of the loop around as one, `(:, t + 1)`; empty if no number in them counts the turns."""
-    loops = (each.repeat for each in boxes_around(boxes, box) if each.around and each.repetition == "loop")
-    if len(texts) != next(loops, 0) or len({*map(_pattern, texts)}) > 1 or "-" in texts[0]:
-        return ""
-    words = [*map(_counted, zip(*(map(int, _NUMBER.findall(text)) for text in texts), strict=True))]
-    if words and not words[0] and _SHRINKING.match(texts[0]):
-        words[0] = "n"
-    rest = iter(words)
-    return _NUMBER.sub(lambda _: next(rest), texts[0]) if all(words) and any("t" in word for word in words) else ""
-
-
-def _counted(numbers: Sequence[int]) -> str:
-    """`t`, `2t + 1`, `5 − t`; the number if it is one; empty if it grows by no fixed step."""
-    first, step = numbers[0], numbers[1] - numbers[0]
-    if not step or any(number != first + i * step for i, number in enumerate(numbers)):
-        return str(first) if len({*numbers}) == 1 else ""
-    times = f"{abs(step)}t" if abs(step) > 1 else "t"
-    return f"{first} − {times}" if step < 0 else f"{times} + {first}" if first else times
 
 
 def _in_rows(names: Iterable[str]) -> Iterator[str]:
@@ -569,40 +519,3 @@ def _in_rows(names: Iterable[str]) -> Iterator[str]:
     for _, row in rows:
         (first, *_), *rest = (path for _, path in row)
         yield f"{first}–{rest[-1][-1]}" if rest else first
-
-
-def _runs(cuts: Iterable[_Cut]) -> Iterator[tuple[int, int]]:
-    """Stretches of an axis, those that meet as one."""
-    ordered = sorted((cut.start, cut.stop) for cut in cuts)
-    start, stop = ordered[0]
-    for begin, end in ordered[1:]:
-        if begin > stop:
-            yield start, stop
-            start = begin
-        stop = max(stop, end)
-    yield start, stop
-
-
-def _bracket(axis: int, whole: Sequence[int], start: int, stop: int) -> str:
-    """A stretch of an axis as an index."""
-    text = f"{start or ''}:{stop if stop != whole[axis] else ''}"
-    return f"[..., {text}]" if axis > 1 and axis == len(whole) - 1 else f"[{':, ' * axis}{text}]"
-
-
-def _stretch(source: int, text: str, whole: Sequence[int]) -> _Cut:
-    inner = text[1:-1].rstrip(",") if text.startswith("(") else text
-    indices = [index for index in inner.split(", ") if index != "None"]
-    if "..." in indices:
-        at = indices.index("...")
-        indices[at : at + 1] = [":"] * (len(whole) - len(indices) + 1)
-    taken = [(axis, *_bounds(index, whole[axis])) for axis, index in enumerate(indices[: len(whole)])]
-    cut = [(axis, start, stop) for axis, start, stop in taken if (start, stop) != (0, whole[axis])]
-    axis, start, stop = cut[0] if len(cut) == 1 else (-1, 0, 0)
-    return _Cut(source, axis, start, stop, f"[{inner}]")
-
-
-def _bounds(index: str, size: int) -> tuple[int, int]:
-    if ":" not in index:
-        return (start := int(index) % size), start + 1
-    first, _, last = index.partition(":")
-    return slice(*(int(text) if text else None for text in (first, last))).indices(size)[:2]

@@ -16,8 +16,9 @@ from tests.core.graph.building import Net, mlp, residual_block, transformer
 from tests.core.layout.paper.test_named import detector
 from tests.core.layout.paper.test_paper import fork, hub, towers
 from tests.core.layout.test_edge_shapes import Rearranged
+from tests.core.proof.part_nets import Steps
 from tests.core.proof.test_wiring import LookUps
-from torchrecorder import capture
+from torchrecorder import capture, proof
 from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
@@ -657,3 +658,15 @@ def test_a_part_that_calls_of_an_inset_take_otherwise_is_a_span() -> None:
     edges = tuple(replace(it, part=it.part.replace("1…4", "1…3")) for it in inset.view.edges)
     less = replace(view, insets=(replace(inset, view=replace(inset.view, edges=edges)),))
     assert sum("leaves out" in fault for fault in faults(less, paper(less))) == 2
+
+
+def test_a_part_that_each_turn_takes_is_a_span() -> None:
+    """It had letters that count the turns, in no picture of two hundred, and nodes say it as a span."""
+    view = views_of(capture(Steps(), torch.zeros(2, 3, 4)), DrawingOptions()).view()
+    (said,) = (edge for edge in view.edges if "[" in edge.part)
+    assert said.part == "[:, 0…2]"
+    assert faults(view, paper(view)) == ()
+    for false, wrong in (("[:, 0…1]", "does not carry"), ("[:, 0…3]", "has an end 3 that nothing takes")):
+        less = replace(view, edges=tuple(replace(it, part=false) if it is said else it for it in view.edges))
+        found = [*faults(less, paper(less)), *(fault.words for fault in proof.faults(less))]
+        assert any(wrong in fault for fault in found), false

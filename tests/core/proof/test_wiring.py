@@ -466,3 +466,42 @@ def test_what_a_layer_gets_as_one_thing_is_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(choice, "_as_one", lambda view, call, visible: [])
     words = "what at_itself gets as one thing in A is not said"
     assert words in [fault.words for fault in faults(planned(LookUps()).view())]
+
+
+class Phrase(nn.Module):
+    """Words of a text, and what they all say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look, self.think, self.words, self.all = (nn.Linear(16, 16) for _ in range(4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.think(self.look(x).relu()) + x
+        return self.words(x).tanh(), self.all(x).sigmoid()
+
+
+class Phrases(nn.Module):
+    """Of one text the words are read, of the other what they all say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.question, self.name = Phrase(), Phrase()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.question(x)[0] * self.name(x.cos())[1]  # type: ignore[no-any-return]
+
+
+def test_an_inset_gives_all_that_is_read_of_its_calls() -> None:
+    """It gave the words alone, and a line led on from a call of which something else is read."""
+    view = ProvedViews(planned(Phrases())).view()
+    letter, inside = view.insets[0].letter, view.insets[0].view
+    assert [node.inset for node in view.nodes if node.kind == "call"] == [letter] * 2
+    assert [head.kind for head in inside.nodes].count("output") == 2
+    assert not view.weakened
+    last = inside.nodes[-1]
+    edges = tuple(edge for edge in inside.edges if edge.head != last.id)
+    less = replace(inside, nodes=inside.nodes[:-1], edges=edges)
+    insets = (replace(view.insets[0], view=less),)
+    assert last.kind == "output"
+    words = "output 1 of name does not come out of the inset"
+    assert words in [fault.words for fault in faults(replace(view, insets=insets))]

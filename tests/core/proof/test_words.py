@@ -209,13 +209,13 @@ def test_the_axes_of_a_mean_are_said_and_proved() -> None:
 @pytest.mark.parametrize(
     ("said", "mean"),
     [
-        ("mean", lambda x: x.unflatten(1, (-1, 2)).mean(2)),
-        ("mean", lambda x: x.permute(0, 2, 3, 1).mean(1)),
+        ("mean dim …", lambda x: x.unflatten(1, (-1, 2)).mean(2)),
+        ("mean dim …", lambda x: x.permute(0, 2, 3, 1).mean(1)),
         ("mean dim 1", lambda x: x.flatten(2).mean(1)),
         ("mean dim −2", lambda x: x.unflatten(1, (-1, 2)).mean(-2)),
     ],
 )
-def test_an_axis_of_another_shape_than_what_is_drawn_is_not_said(said: str, mean: Any) -> None:
+def test_an_axis_of_another_shape_than_what_is_drawn_has_no_number(said: str, mean: Any) -> None:
     class Pooled(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -228,9 +228,11 @@ def test_an_axis_of_another_shape_than_what_is_drawn_is_not_said(said: str, mean
     layout = paper(view)
     assert said in [word.text for figure in layout.nodes for word in figure.words]
     assert faults(view, layout) == ()
-    if said == "mean":
+    (fault,) = faults(view, written(layout, f"^{said}$", "mean"))
+    assert "does not say its axis, which is not the last" in fault
+    if said == "mean dim …":
         axis = next(op.attrs["1"] for op in view.graph.ops if op.name == "mean")
-        (fault,) = faults(view, written(layout, "^mean$", f"mean dim {axis}"))
+        (fault,) = faults(view, written(layout, f"^{said}$", f"mean dim {axis}"))
         assert "says an axis that is another" in fault
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tests.core.graph.building import Net
 from tests.core.proof.part_nets import PARTS
 from tests.core.view.seeing import name
+from torchrecorder.drawing.draw import views_of
 from torchrecorder.graph import Graph
 from torchrecorder.proof import faults
 from torchrecorder.recording import run
@@ -37,7 +38,7 @@ SAID = {
     "latent": {"encoder > decoder: 1st half"},
     "heads": {"qkv > q_norm: 1 of 3", "qkv > k_norm: 2 of 3", "qkv > scaled_dot_product_attention: 3 of 3"},
     "steps": {
-        "embed > step: [:, t]",
+        "embed > step: [:, 0…2]",
         "mean > back: first step",
     },  # of the axes that are drawn, not of those behind a transposition
     "halves": {"sigmoid > back: first step"},
@@ -648,3 +649,82 @@ def test_what_is_laid_out_several_times_is_drawn(size: int, monkeypatch: pytest.
     assert faults(view) == ()
     monkeypatch.setattr("torchrecorder.view.plan.visibility.is_laid_out", lambda graph, op: False)
     assert bool(faults(make_view(graph, DrawingOptions()))) == (size == 4)
+
+
+def nearest(wanted: Tensor, points: Tensor) -> Tensor:
+    return torch.cdist(wanted, points).topk(1, largest=False).values
+
+
+class Thinned(nn.Module):
+    """As in point clouds: of each set of points a smaller one, and the nearest of it to each of the larger one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lift, self.last = nn.Linear(3, 3), nn.Linear(1, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        points = self.lift(x)
+        some = points[:, :4]
+        return self.last(nearest(points, some) * nearest(some, some[:, :2]).sum())  # type: ignore[no-any-return]
+
+
+class Padded(nn.Module):
+    """A tensor that is padded by its own last channels, or put together of one half and of half of the other."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.first, self.last, self.is_whole = nn.Linear(3, 8), nn.Linear(12 if is_whole else 6, 2), is_whole
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        parts = (y, y[..., 4:]) if self.is_whole else (y[..., :4][..., :2], y[..., 4:])
+        return self.last(torch.cat(parts, -1))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("net", "drawn"), [(Thinned(), ["[:, :4]", "[:, :2]"]), (Padded(is_whole=True), ["[..., 4:]"])]
+)
+def test_a_line_of_a_tensor_and_of_a_part_of_it_is_parted(net: nn.Module, drawn: list[str]) -> None:
+    """Of two sets of points that a function compares the line said the larger one alone."""
+    graph = run.capture(net, (torch.zeros(2, 16, 3),), {})
+    words = "carries a tensor and a part of it, and says one alone"
+    assert any(fault.words.endswith(words) for fault in faults(make_view(graph, DrawingOptions())))
+    view = views_of(graph, DrawingOptions()).view()
+    cuts = (
+        graph.ops[node.op].attrs["1"] for node in view.nodes if node.op is not None and name(view, node) == "getitem"
+    )
+    assert [f"[{cut.strip('()')}]" for cut in cuts] == drawn
+
+
+def test_parts_that_one_reader_takes_are_said_where_they_are_not_all() -> None:
+    """A join of them, which nothing else reads beside, had no word of what it drops."""
+    view = make_view(run.capture(Padded(is_whole=False), (torch.zeros(2, 16, 3),), {}), DrawingOptions())
+    assert said(view) == {"first > cat: [..., :4] [..., :2], [..., 4:]"}
+    assert faults(view) == ()
+    for false in ("", "[..., :4], [..., 4:]", "[..., :4] [..., :2]"):
+        assert faults(replace(view, edges=tuple(replace(it, part=false) if it.part else it for it in view.edges)))
+
+
+class Quarters(nn.Module):
+    """Some channels of a map in quarters, or three of these, beside the whole of it."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.squeeze, self.widen, self.whole, self.n = nn.Conv2d(3, 8, 1), nn.Conv2d(2 * n, 8, 1), nn.Conv2d(8, 8, 1), n
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.squeeze(x)
+        rows = x[:, :2].chunk(2, 2)
+        quarters = torch.cat([part for row in rows for part in row.chunk(2, 3)][: self.n], 1)
+        return self.widen(quarters).mean() * self.whole(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("n", "words"), [(4, "[:, :2]"), (3, "")])
+def test_all_pieces_of_a_part_are_said_as_that_part(n: int, words: str) -> None:
+    """A join that takes a quarter of the channels was drawn to take all of them."""
+    view = make_view(run.capture(Quarters(n), (torch.zeros(2, 3, 8, 8),), {}), DrawingOptions())
+    (edge,) = (edge for edge in view.edges if name(view, view.nodes[edge.head]) == "cat")
+    assert edge.part == words
+    assert faults(view) == ()
+    for false in {"", "[:, :2]", "[:, 2:]", "[:, :2] 1st half"} - {words}:
+        assert faults(replace(view, edges=tuple(replace(it, part=false) if it is edge else it for it in view.edges)))

@@ -152,8 +152,9 @@ class Ends:
             return given
         passed = self.plan.visible.passed(call)  # around it that is drawn from where it comes
         given = {path: values for path, values in given.items() if values[0] not in passed}
-        again = [self.graph.calls[other] for other in self.plan.tree.again[self.graph.calls[call].module]]
-        is_read = self.plan.visible.is_read_outside  # of a step of a loop perhaps in later turns alone
+        tree, is_read = self.plan.tree, self.plan.visible.is_read_outside
+        # an inset is for other calls of the class too, of which something may read another output
+        again = [row for row in self.graph.calls if tree.cls(row.id) == tree.cls(call)]
         read = {path for row in again for path, value in row.outputs.items() if is_read(value, row.id)}
         return {path: values for path, values in given.items() if path in read} or given
 
