@@ -196,7 +196,7 @@ class Shows(nn.Module):
         sizes = SimpleNamespace(image_size=32, patch_size=8)
         self.config = SimpleNamespace(pages_config=SimpleNamespace(image_token_id=40, vision_config=sizes))
 
-    def _beside(self, input_ids: Tensor, features: Tensor | None) -> Tensor:
+    def _beside(self, input_ids: Tensor, features: Tensor | None) -> Any:
         embeds, mask = self.words(input_ids), input_ids == 40
         if features is None:
             return embeds

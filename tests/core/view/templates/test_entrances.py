@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -137,7 +138,7 @@ class Gated(nn.Module):
         super().__init__()
         self.first, self.second = nn.Linear(8, 8), nn.Linear(16, 8)
 
-    def forward(self, feature_map: Tensor, skip_connection_of_encoder: Tensor, gate: Tensor) -> Tensor:
+    def forward(self, feature_map: Tensor, skip_connection_of_encoder: Tensor, gate: Tensor) -> Any:
         x = torch.cat([self.first(feature_map) * gate, skip_connection_of_encoder], -1)
         return self.second(x).relu() * gate + feature_map
 
