@@ -38,7 +38,7 @@ from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, op_kind, pla
 from torchrecorder.view.op_families import ACTIVATIONS, DROPOUTS, SHAPING, WEIGHTED
 from torchrecorder.view.settings import is_range
 from torchrecorder.view.simplified.merged import is_scale_and_shift
-from torchrecorder.view.tree import CallTree, call_tree
+from torchrecorder.view.tree import SEQUENTIAL, CallTree, call_tree
 
 MAX_DIFFERING = 112  # cap on a second line that says in what layers differ, since no other place does: DeepLab
 MAX_FORMULA = 72  # on a second line, too, since nothing else says what is computed
@@ -63,7 +63,6 @@ _LEAST_NOT_HELD = 0.1  # share of the parameters in none of these above which th
 _IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
 _IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
 _IDLE = (*map(bare, DROPOUTS), "Identity")
-_SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 _SIZED: tuple[Kind, ...] = ("conv", "linear", "pool")
 
@@ -233,10 +232,10 @@ class Labels:
             is_more = node.inset or node.parts or node.differs or node.is_unsaid or computed or classes
             is_first = node in self._things_of.get(module.fqn, [node])[:1]
             held = self._held(node) if is_first and not is_more else ""
-            contents = self._contents(call.id, held)
+            contents, unlike = self._contents(node, held), " and ".join(node.unlike)
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
-            words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
+            words = filter(None, (*before, " unlike ".join(filter(None, (long, "" if contents else unlike))), *lights))
             own, run = (
                 [] if node.is_unsaid else of_its_own(node.own, node.repeat),
                 self._repeated(" · ".join(words), node),
@@ -250,7 +249,9 @@ class Labels:
                 facts, parts = facts[:-1], parts[:-1]  # it tells least
             if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
                 parts = [*run, *own, *facts]
-        is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
+        is_long = any(
+            (node.spans, node.parts, node.differs, "settings" in self.show, re.search("[·,] ", long), computed)
+        )
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
@@ -311,14 +312,17 @@ class Labels:
         n_lines = sum(edge.head == node.id for edge in self.view.edges)
         return sign if sign in ("+", "×") and n_lines == 2 and node.repeat == 1 and not node.parts else ""
 
-    def _contents(self, call: int, held: str) -> str:
-        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`; of many what is held."""
-        module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
-        if module is None or module.cls != _SEQUENTIAL or None in inside:
+    def _contents(self, node: Node, held: str) -> str:
+        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`.
+
+        Of many, and of one with a layer for which a reader would take what an inset shows, what is held.
+        """
+        inside = [*map(self._module, self._tree.children[node.calls[0]])]
+        if self._tree.cls(node.calls[0]) != SEQUENTIAL or None in inside:
             return ""
         names = [class_name(module) for module in inside if module is not None]
         words = " · ".join(bare(name) for name in names if name not in DROPOUTS)
-        return words if len(words) <= _MAX_CONTENTS else held or f"{len(names)} layers"
+        return words if len(words) <= _MAX_CONTENTS and not node.unlike else held or f"{len(names)} layers"
 
     def _held(self, node: Node) -> str:
         """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""

@@ -88,7 +88,7 @@ class Variants:
                     yield Fault("counts", words, thing.calls)
                 for letter in getattr(thing, "unlike", ()):
                     roots = [insets[letter].root] if letter in insets else []
-                    if not roots or not all(self._are_unlike(call, *roots) for call in thing.calls):
+                    if not roots or not all(self._are_unlike(call, *roots) for call in self._named(thing, *roots)):
                         words = f"{self._path(thing.calls[0], 0)} is said to be unlike {letter}"
                         yield Fault("sameness", words, thing.calls)
                 said = [*filter(None, map(_sentence, thing.differs))]
@@ -114,6 +114,14 @@ class Variants:
             if not all(ways) or (places and not all(here)) or not least <= n <= most:
                 return sentence.text
         return ""
+
+    def _named(self, thing: Node | Box, root: int) -> Sequence[int]:
+        """The calls of a thing; of a Sequential the layer in each that is of the class of an inset."""
+        classes = self.sameness.settings
+        if classes(thing.calls[0])["class"] != "Sequential":
+            return thing.calls
+        inside = (at for call in thing.calls for at in self.facts.children[call])
+        return [at for at in inside if classes(at)["class"] == classes(root)["class"]] or thing.calls
 
     def _are_unlike(self, call: int, other: int) -> bool:
         """Whether other ops run in a layer than in another one of its class, or read other things."""
