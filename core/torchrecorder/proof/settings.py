@@ -91,14 +91,14 @@ class SettingsProof:
                     )
 
     def _of_insets(self, node: Node, words: str) -> Iterator[Fault]:
-        """Classes of insets in the words of a closed node, each of layers in which the same runs as in the inset."""
-        named = {
-            at: self.sameness.settings(at)["class"] for call in node.calls for at in (call, *self.facts.children[call])
-        }
+        """Classes of insets in the words of a closed node, if other ops run in all of its layers that have them."""
+        inside = (at for call in node.calls for at in (call, *self.facts.children[call]))
+        named = {at: self.sameness.settings(at)["class"] for at in inside}
         for letter, coverage in zip(self.sameness.lettered, self.sameness.coverages[1:], strict=True):
-            cls, ran = self.sameness.settings(coverage.root)["class"], self._ran(coverage.root)
-            others = (at for at, its in named.items() if its == cls and self._ran(at) != ran)
-            if re.search(rf"\b{cls}\b(?! unlike [A-Z and]*{letter})", words) and next(others, None) is not None:
+            cls = self.sameness.settings(coverage.root)["class"]
+            ran = [self._ran(at) for at, its in named.items() if its == cls]
+            is_named = re.search(rf"\b{cls}\b(?! unlike [A-Z and]*{letter})", words)
+            if is_named and ran and self._ran(coverage.root) not in ran:
                 yield Fault("sameness", f"“{cls}” is not what the inset {letter} shows", node.calls)
 
     def _ran(self, call: int) -> Counter[str]:

@@ -266,8 +266,13 @@ class Choice:
         is a Sequential with such a layer in it.
         """
         tree = self.interiors.tree
-        if not self.interiors.is_block(node):
+        if node.kind != "call" or node.parts:
             return node
+        in_rows = (at for call in node.calls if tree.cls(call) == SEQUENTIAL for at in tree.children[call])
+        named = (*node.calls, *in_rows)
+        others = tuple(letters[it] for it in letters if self._are_unlike(named, self.opened[it].call))
+        if not self.interiors.is_block(node):
+            return replace(node, unlike=others)
         kind, calls = self.kinds.of[node.calls[0]], self._in_repeats(node, boxes)
         unlike = [it for it in letters if it != kind and self._are_unlike(node.calls, self.opened[it].call)]
         for it in (*(it for it in letters if it == kind), *unlike):
@@ -275,9 +280,6 @@ class Choice:
             shown, is_series = self._shown_in(inside), node.repetition == "series" and len(calls) == len(node.calls)
             if (words := self.kinds.in_words(calls, inside.call, shown, is_series=is_series)) is not None:
                 return replace(node, inset=letters[it], differs=(*words, *node.differs))
-        in_rows = (at for call in node.calls if tree.cls(call) == SEQUENTIAL for at in tree.children[call])
-        named = (*node.calls, *in_rows)
-        others = tuple(letters[it] for it in letters if self._are_unlike(named, self.opened[it].call))
         words = self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, unlike=others, differs=(*words, *node.differs))
 

@@ -711,6 +711,9 @@ def test_a_closed_layer_is_said_to_be_unlike_the_inset_of_its_class() -> None:
     odd = next(node for node in view.nodes if node.unlike)
     assert Labels(view).node(odd) == ("odd", "Bottleneck unlike A · 100 params", False)
     assert faults(view) == ()
+    views = Views(view.graph, DrawingOptions())
+    views.weaken(odd.calls)
+    assert [node.unlike for node in views.view().nodes if node.kind == "call"] == [(), (), (), ("A",)]
 
 
 def test_a_sequential_is_not_said_by_the_class_of_an_inset_that_shows_another_layer() -> None:
