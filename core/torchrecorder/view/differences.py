@@ -229,7 +229,8 @@ class _Differences:
         """The values of a setting at the places of a part in another call."""
         if name == HEADS:
             ops = (self.places.op(op, root, call) for op in part.own_ops)
-            yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
+            numbers = [heads(self.graph, self.graph.ops[op]) for op in ops if op is not None]
+            yield from map(str, numbers and [max(numbers)])  # an op beside the attention of a function has 1
         layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
         values = (self._own(at).get(name, _UNSAID.get(name, "")) for at in layers if at is not None)
         yield from filter(None, values)  # an identity has none
