@@ -240,12 +240,18 @@ class _Differences:
         yield from filter(None, values)  # an identity has none
 
     def _expansions(self, part: Node, root: int) -> Iterator[Span]:
-        """By how much the first layer of a block widens in its calls, if that is the layer of a part."""
-        ops = map(self.graph.ops.__getitem__, self.tree.all_ops_of(root))
-        first = next((op.call for op in ops if op.name.startswith(("conv", "linear"))), None)
-        values = {*map(_expansion, values_of(part.spans, SIZES))} if first in part.calls else set[str]()
-        if 1 < len(values) <= LISTED and "" not in values:
-            yield Span(EXPANSION, (*values,))
+        """By how much a block widens in its calls by the layer of a part, its first, if a later one narrows again."""
+        values, rows = self.graph.values, map(self.graph.ops.__getitem__, self.tree.all_ops_of(root))
+        layers = [op for op in rows if op.name.startswith(("conv", "linear")) and len(op.inputs) > 1]
+        if not layers or layers[0].call not in part.calls:
+            return
+        shapes = [values[op.inputs[1]].shape for op in layers]
+        wide = shapes[0][0]
+        is_narrowed = any(wide == shape[1] != shape[0] for shape in shapes)
+        given = (size for value in self.graph.calls[root].outputs.values() for size in values[value].shape)
+        factors = {*map(_expansion, values_of(part.spans, SIZES))} if is_narrowed and wide not in given else set[str]()
+        if 1 < len(factors) <= LISTED and "" not in factors:
+            yield Span(EXPANSION, (*factors,))
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":

@@ -278,6 +278,13 @@ def widening() -> View:
     return view
 
 
+def test_a_block_that_does_not_narrow_again_has_no_expansion() -> None:
+    model = nn.Sequential(Widening(4, 8), nn.MaxPool1d(2), Widening(8, 24))
+    view = make_view(capture(model, (torch.zeros(1, 4, 16),)))
+    assert len(named(view)) == 2
+    assert not any("expansion" in words for words in named(view))
+
+
 def test_a_node_says_its_own_channels_where_its_inset_lists_those_of_several() -> None:
     view = widening()
     assert [words.split(" · ")[1] for words in named(view)] == ["4→8", "8→16", "16→16"]
