@@ -245,8 +245,8 @@ class _Differences:
         layers = [op for op in rows if op.name.startswith(("conv", "linear")) and len(op.inputs) > 1]
         if not layers or layers[0].call not in part.calls:
             return
-        shapes = [values[op.inputs[1]].shape for op in layers]
-        wide = shapes[0][0]
+        shapes = [shape for op in layers if len(shape := values[op.inputs[1]].shape) > 1]
+        wide = shapes[0][0] if shapes else 0
         is_narrowed = any(wide == shape[1] != shape[0] for shape in shapes)
         given = (size for value in self.graph.calls[root].outputs.values() for size in values[value].shape)
         factors = {*map(_expansion, values_of(part.spans, SIZES))} if is_narrowed and wide not in given else set[str]()
