@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, takewhile
 from math import prod
 
 from torchrecorder.graph import Module, Op, symbolic
 from torchrecorder.graph.batch import batch_size, lost
+from torchrecorder.labels.contents import Contents
 from torchrecorder.labels.formulas import NAMELESS, bare_arguments, in_numbers, in_short, operand
 from torchrecorder.labels.names import (
     bare,
@@ -29,6 +30,7 @@ from torchrecorder.labels.names import (
 )
 from torchrecorder.labels.op_words import MAX_LINE, MAX_NAME, Label, in_two, op_label
 from torchrecorder.labels.operands import Operands, is_masked, with_operands
+from torchrecorder.labels.sharing import Sharing
 from torchrecorder.labels.summaries import among, of_its_own, settings, summary
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
@@ -53,17 +55,9 @@ _NO_NAME = re.compile(r"[\d.–]+|~\w+[:\d–]*")  # numbers in a list, and the 
 _NUMBERED = re.compile(r"(?<=\w)\.[\d.–]+$")  # the place of a layer behind the name of its list, `conv.0.1`
 _COUNTED = re.compile(r"^(\d+) (?=with)")  # `2 without skip`
 _WAY = re.compile(r"(\d+)→(?:[\d→]|, )*→(\d+)")  # `8→8→16→32`, `8→8, 8→24`: its first and its last width
-_ONE_WAY = re.compile(r"(?<![\d→])(\d+)→(\d+)(?![\d→])")
 _REPEATS = ("in parallel", "shared", "loop")  # how `times` ends where it is a part of its own
 _LEAST_CLASS = 20  # characters of the name of a class that are kept however little room there is
 _LEAST_NOT_RUN = 0.05  # share of the parameters above which a title says that they are not read
-_MAX_CONTENTS = 36  # characters of the layers in a Sequential, one after another
-_MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 3, 20  # characters of the layers in a closed one, their classes and number
-_LEAST_NOT_HELD = 0.1  # share of the parameters in none of these above which they are not said
-_IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
-_IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
-_IDLE = (*map(bare, DROPOUTS), "Identity")
-_SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 _SIZED: tuple[Kind, ...] = ("conv", "linear", "pool")
 
@@ -227,16 +221,17 @@ class Labels:
                 cls, said, node.spans, limit=room, like=like, whole=is_whole, in_a_row=is_row, per_turn=self._n(node)
             )
             what = cls if node.is_unsaid else what
-            parts, long = [*self._repeated(" · ".join((*before, what, *lights)), node), self._again(module, node)], cls
+            run = self._repeated(" · ".join((*before, what, *lights)), node)
+            parts, long = [*run, self._sharing.again(module, node)], cls
         else:
             classes = among(values_of(node.spans, "class"))
             is_more = node.inset or node.parts or node.differs or node.is_unsaid or computed or classes
-            is_first = node in self._things_of.get(module.fqn, [node])[:1]
-            held = self._held(node) if is_first and not is_more else ""
-            contents = self._contents(call.id, held)
+            is_first = node in self._sharing.things_of.get(module.fqn, [node])[:1]
+            held = self._contents.held(node) if is_first and not is_more else ""
+            contents, unlike = self._contents.of_sequential(node, held), " and ".join(node.unlike)
             long, held = node.inset or classes or contents or cls, "" if contents else held
             facts = (computed, *settings(node.spans), self._params(module, node))
-            words = filter(None, (*before, " unlike ".join(filter(None, (long, " and ".join(node.unlike)))), *lights))
+            words = filter(None, (*before, " unlike ".join(filter(None, (long, "" if contents else unlike))), *lights))
             own, run = (
                 [] if node.is_unsaid else of_its_own(node.own, node.repeat),
                 self._repeated(" · ".join(words), node),
@@ -250,7 +245,9 @@ class Labels:
                 facts, parts = facts[:-1], parts[:-1]  # it tells least
             if len(" · ".join(filter(None, parts))) > MAX_LINE + MAX_FORMULA:  # what only some have is said first
                 parts = [*run, *own, *facts]
-        is_long = any((node.spans, node.parts, node.differs, "settings" in self.show, " · " in long, computed))
+        is_long = any(
+            (node.spans, node.parts, node.differs, "settings" in self.show, re.search("[·,] ", long), computed)
+        )
         is_long |= bool(self._tied(node) or held)
         limit = MAX_LINE + MAX_FORMULA if computed or node.differs else MAX_DIFFERING if is_long else MAX_LINE
         line = " · ".join(filter(None, (*_fitting(parts, long, limit), self._flops(node.calls))))
@@ -312,74 +309,6 @@ class Labels:
         sign = SYMBOLS.get(plain(acts[0].name), "") if len(acts) == 1 and not acts[0].attrs else ""
         n_lines = sum(edge.head == node.id for edge in self.view.edges)
         return sign if sign in ("+", "×") and n_lines == 2 and node.repeat == 1 and not node.parts else ""
-
-    def _contents(self, call: int, held: str) -> str:
-        """The layers in a Sequential, whose name says nothing: `ReLU · Flatten · Linear`; of many what is held."""
-        module, inside = self._module(call), [*map(self._module, self._tree.children[call])]
-        if module is None or module.cls != _SEQUENTIAL or None in inside:
-            return ""
-        names = [class_name(module) for module in inside if module is not None]
-        words = " · ".join(bare(name) for name in names if name not in DROPOUTS)
-        return words if len(words) <= _MAX_CONTENTS else held or f"{len(names)} layers"
-
-    def _held(self, node: Node) -> str:
-        """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""
-        tree, call = self._tree, node.calls[0]
-        inside, is_even = range(call + 1, tree.end[call]), not values_of(node.spans, "params")
-        layers = {self.graph.calls[at].module: at for at in reversed(inside) if not tree.children[at]}
-        rest = tree.n_params(call) - sum(map(tree.n_params, layers.values()))
-        is_all = len(layers) <= _MOST_HELD and rest <= _LEAST_NOT_HELD * tree.n_params(call)
-        of_class: dict[str, list[int]] = {}
-        for at in sorted(layers.values()) if is_all else ():
-            of_class.setdefault(bare(tree.cls(at).rpartition(".")[2].removeprefix("Parametrized")), []).append(at)
-        known = {cls: calls for cls, calls in of_class.items() if cls not in _IDLE}
-        weighted = {cls: calls for cls, calls in known.items() if any(map(tree.n_params, calls))}
-        for kinds in (known, weighted):
-            names = {cls: f"{len(calls)} {cls}" if calls[1:] else cls for cls, calls in kinds.items()}
-            rows = [f"{names[cls]} {self._row_of(calls, call)}".strip() for cls, calls in kinds.items()]
-            for words in map(", ".join, (rows if is_even else (), names.values())):
-                if len(kinds) <= _MAX_KINDS and len(words) <= _MAX_HELD and _IS_HELD.search(words):
-                    return words
-        return ""
-
-    def _row_of(self, calls: Sequence[int], around: int) -> str:
-        """The channels of layers in a closed one, `8→16→2`, of which each reads what the one before gives.
-
-        A reader takes classes with channels for one row, so none of several is written if there is a branch.
-        """
-        tree, values, ways = self._tree, self.graph.values, dict[int, list[tuple[str, str]]]()
-        for at in range(around + 1, tree.end[around]):
-            module = None if tree.children[at] else self._module(at)
-            way = [] if module is None else _ONE_WAY.findall(summary(class_name(module), module.extra_repr))
-            read = (values[value] for op in tree.all_ops_of(at) for value in self.graph.ops[op].inputs)
-            is_other = module is not None and any(value.kind == "param" and len(value.shape) > 1 for value in read)
-            ways |= {at: way} if way or is_other else {}
-        between = [at for at in ways if calls[0] <= at <= calls[-1]]
-        row = [ways[at] for at in between]
-        is_one_way = between == [*calls] and all(len(way) == 1 for way in row)
-        if (
-            not is_one_way
-            or any(a[0][1] != b[0][0] for a, b in pairwise(row))
-            or (ways.keys() - calls[:1] and not self._is_straight(around, min(ways)))
-        ):
-            return ""
-        widths = [row[0][0][0], *(way[0][1] for way in row)]
-        return "→".join(widths) if len(widths) <= (_IN_ROW if len({*widths}) > 1 else _EQUAL_IN_ROW) else ""
-
-    def _is_straight(self, around: int, first: int) -> bool:
-        """Whether in a closed layer, from one in it on, all that runs reads only what the one before gives."""
-        before, thing, made = set[int](), None, set[int]()
-        for op in map(self.graph.ops.__getitem__, self._tree.all_ops_of(around)):
-            if op.id < self._tree.first_op[first]:
-                continue
-            its = -op.id - 1 if self._tree.children[op.call] else op.call  # the layer, or the op in none
-            before, made = (before, made) if its == thing else (made, set())
-            data = {value for value in op.inputs if self.graph.values[value].kind in ("input", "op")}
-            if before and not (data and data <= before | made):
-                return False
-            thing = its
-            made |= {*op.outputs}
-        return True
 
     def _tied(self, node: Node) -> list[str]:
         """`weight of enc.0` of a layer or an op that takes the weight of another layer."""
@@ -486,7 +415,7 @@ class Labels:
         if module is None or not module.params.total:
             return ""
         if values_of(thing.spans, "params"):
-            return self._again(module, thing)  # other layers that it stands for have other numbers
+            return self._sharing.again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
         if thing.calls[0] in self._tree.picked:
@@ -495,8 +424,8 @@ class Labels:
         number = numbers[0] if is_equal else sum(numbers)
         share = "" if len(numbers) < 2 else "each" if is_equal else "in all"
         text = f"{parameters(number)} {share}".rstrip() if "params" in self.show else ""
-        is_first = thing in self._things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
-        return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
+        is_first = thing in self._sharing.things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
+        return " · ".join(filter(None, (self._sharing.again(module, thing), text if is_first else "")))
 
     def _not_run(self, box: Box) -> str:
         """`186 M not run`: how many of the model's parameters the forward does not read, if it is many."""
@@ -512,6 +441,18 @@ class Labels:
         rest = module.params.total - sum(known) if len(known) == len(read) else 0
         return f"{count(rest)} not run" if rest > _LEAST_NOT_RUN * module.params.total else ""
 
+    def shared(self, thing: Box | Node) -> int | None:
+        """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
+        return self._sharing.tag(thing)
+
+    @cached_property
+    def _sharing(self) -> Sharing:
+        return Sharing(self.view, self._tree)
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return Contents(self._tree)
+
     @cached_property
     def _operands(self) -> Operands:
         return Operands(self.view, self._tree, operand)
@@ -519,45 +460,6 @@ class Labels:
     @cached_property
     def _tree(self) -> CallTree:
         return call_tree(self.graph)
-
-    def _again(self, module: Module, thing: Box | Node) -> str:
-        """`2 of 5 · shared` if its module has other calls that are drawn elsewhere; no number if one is many."""
-        things, paths = self._things_of.get(module.fqn, []), {self.graph.calls[call].module for call in thing.calls}
-        is_all = all(path in self._shared and self._things_of[path] == things for path in paths)
-        if not is_all or thing not in things or (len(paths) == 1 and len({*thing.calls}) > 1):
-            return ""
-        n_calls = sum(row.module == module.fqn for row in self.graph.calls)
-        return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"
-
-    def shared(self, thing: Box | Node) -> int | None:
-        """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
-        if not thing.calls or (isinstance(thing, Box) and thing.around):
-            return None
-        return self._tagged.get(self.graph.calls[thing.calls[0]].module)
-
-    @cached_property
-    def _tagged(self) -> dict[str, int]:
-        """The numbers of the shared modules; what is in one of them needs no tag of its own."""
-        around = tuple(f"{path}." for path in self._shared)
-        return {path: i for i, path in enumerate(path for path in self._shared if not path.startswith(around))}
-
-    @cached_property
-    def _things_of(self) -> dict[str, list[Box | Node]]:
-        """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
-        by_module: dict[str, list[Box | Node]] = {}
-        things: list[Box | Node] = [*(box for box in self.view.boxes if not box.around), *self.view.nodes]
-        for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
-            for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
-                by_module.setdefault(path, []).append(thing)
-        return by_module
-
-    @cached_property
-    def _shared(self) -> list[str]:
-        """The modules with parameters of which several calls are drawn apart, in the order in which they ran."""
-        modules = self.graph.modules
-        apart = {path: its for path, its in self._things_of.items() if len({thing.calls for thing in its}) > 1}
-        with_params = [path for path in apart if path in modules and modules[path].params.total]
-        return [path for path in with_params if apart[path][0].calls[0] not in self._tree.picked]
 
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""

@@ -181,7 +181,8 @@ def of_its_own(spans: Sequence[Span], n: int) -> list[str]:
     is_of_first = window.startswith("first ") and step.startswith("first ")
     step = step.removeprefix("first ") if is_of_first else step
     first = [f"{window} {step}"] if is_of_first or ("×" in window and step.startswith("/")) else [window, step]
-    return [*filter(None, (widths, *first, *facts.values()))]
+    said = filter(None, (widths, *first, *facts.values()))
+    return sorted(said, key=lambda text: text.startswith("first "))  # what else the first alone has goes on there
 
 
 def _alone(name: str, value: str) -> str:

@@ -110,6 +110,11 @@ def _values(sameness: Sameness, inside: Coverage, name: str, call: int, said: st
 
     If it is said to have `none`, there may be no such layer but identities.
     """
+    if name == "expansion":
+        ops = (sameness.graph.ops[op] for op in sorted(sameness.facts.ops_of([call])))
+        read = (sameness.graph.values[op.inputs[1]].shape for op in ops if re.match("conv|linear", op.name))
+        yield from (f"{int(weight[0]) / int(weight[1]):g}" for weight in [*read][:1])
+        return
     listing = (part for node in inside.view.nodes for part in node.parts or (node,) if _lists(part, name))
     drawn = {own for part in listing for own in part.calls}
     pairs = sameness.facts.match(call, inside.root).calls.items()

@@ -7,6 +7,7 @@ themselves, from which the words were made.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from math import isclose, prod
@@ -57,6 +58,8 @@ class SettingsProof:
                 ops = self._drawn_for(coverage, node, known) if is_asked else ()
                 yield from self._of_heads(coverage, node, words(node), ops)
                 yield from self._of_factors(coverage, node, words(node), ops)
+                if node.kind == "call" and not node.inset and self.facts.children[node.calls[0]]:
+                    yield from self._of_insets(node, words(node))
             for call in odd_calls.get(letter, ()):
                 for other, first in self.facts.match(call, coverage.root).calls.items():
                     # a number may stand for another layer in a container of other length
@@ -86,6 +89,22 @@ class SettingsProof:
                         Fault("settings", f"“{text}”: {it}", node.calls)
                         for it in _untrue(text, works, odd, (node.repeat, node.repeat * around))
                     )
+
+    def _of_insets(self, node: Node, words: str) -> Iterator[Fault]:
+        """Classes of insets in the words of a closed node, if other ops run in all of its layers that have them."""
+        inside = (at for call in node.calls for at in (call, *self.facts.children[call]))
+        named = {at: self.sameness.settings(at)["class"] for at in inside}
+        for letter, coverage in zip(self.sameness.lettered, self.sameness.coverages[1:], strict=True):
+            cls = self.sameness.settings(coverage.root)["class"]
+            ran = [self._ran(at) for at, its in named.items() if its == cls]
+            is_named = re.search(rf"\b{cls}\b(?! unlike [A-Z and]*{letter})", words)
+            if is_named and ran and self._ran(coverage.root) not in ran:
+                yield Fault("sameness", f"“{cls}” is not what the inset {letter} shows", node.calls)
+
+    def _ran(self, call: int) -> Counter[str]:
+        """How often each op runs in a call, but for moves."""
+        ops = map(self.graph.ops.__getitem__, self.facts.ops_of([call]))
+        return Counter(op.name for op in ops if not self.facts.is_move(op, self.sameness.itself))
 
     def _holds(self, call: int, held: Sequence[re.Match[str] | None], drawn: int) -> bool:
         """Whether a call of a class has so many layers of each in it, each of which reads from the one before in a row.

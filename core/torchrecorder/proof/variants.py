@@ -22,6 +22,7 @@ from torchrecorder.view.model import Box, Node
 
 _SENTENCE = re.compile(r"(?:(\d+|first|every 2nd|\d+(?:st|nd|rd|th)\b.*?) )?(with(?:out)? .*)")
 _PHRASE = re.compile(r"(with|without) (.*?)(?=, with(?:out)? |$)")
+_WITHIN = re.compile(r"(.*) in (\d+) (\w+?)s?")
 _SUMS = ("add", "sub", "cat", "concat", "stack")
 _WEIGHTS, _HIDING = ("param", "buffer"), ("where", "masked_fill")
 _HEAVY = ("matmul", "bmm", "einsum", "scaled_dot_product_attention")
@@ -54,6 +55,8 @@ class _Sentence(NamedTuple):
     more: Set[frozenset[str]]
     counted: Set[tuple[int, str]]
     places: tuple[int, ...] = ()
+    inside: Set[tuple[bool, str, int, str]] = frozenset()
+    """Whether so many entries of a list have a layer in them, or have it not, the layer, and the number and list."""
 
     def of_others(self, n: int) -> _Sentence:
         """`first with pool`, if the one that is drawn has it, says that the others of `n` calls have none."""
@@ -88,7 +91,7 @@ class Variants:
                     yield Fault("counts", words, thing.calls)
                 for letter in getattr(thing, "unlike", ()):
                     roots = [insets[letter].root] if letter in insets else []
-                    if not roots or not all(self._are_unlike(call, *roots) for call in thing.calls):
+                    if not roots or not all(self._are_unlike(call, *roots) for call in self._named(thing, *roots)):
                         words = f"{self._path(thing.calls[0], 0)} is said to be unlike {letter}"
                         yield Fault("sameness", words, thing.calls)
                 said = [*filter(None, map(_sentence, thing.differs))]
@@ -114,6 +117,14 @@ class Variants:
             if not all(ways) or (places and not all(here)) or not least <= n <= most:
                 return sentence.text
         return ""
+
+    def _named(self, thing: Node | Box, root: int) -> Sequence[int]:
+        """The calls of a thing; of a Sequential the layer in each that is of the class of an inset."""
+        classes = self.sameness.settings
+        if classes(thing.calls[0])["class"] != "Sequential":
+            return thing.calls
+        inside = (at for call in thing.calls for at in self.facts.children[call])
+        return [at for at in inside if classes(at)["class"] == classes(root)["class"]] or thing.calls
 
     def _are_unlike(self, call: int, other: int) -> bool:
         """Whether other ops run in a layer than in another one of its class, or read other things."""
@@ -157,8 +168,15 @@ class Variants:
             pairs = _aligned(here, there, _loose(here, less | lists), _loose(there, more | lists), named)
             if pairs is None or not all(n in self._numbers(call, word) for it in chosen for n, word in it.counted):
                 continue
+            if not all(n in self._numbers(call, word, name) for it in chosen for *name, n, word in it.inside):
+                continue
+            some = {frozenset((name,)) for it in chosen for _, name, _, _ in it.inside}
+            new = (name for name in more - less - lists - some if not any(name <= it.words for it in here))
+            if any(self._is_of_some(call, word) for name in new for word in name):
+                continue
             partners = {i: there[j] for i, j in pairs.items()}, {j: here[i] for i, j in pairs.items()}
-            is_so = _are_gone(here, less - more, partners[0]) and _are_gone(there, more - less, partners[1])
+            gone, come = less - more - some, more - less - some
+            is_so = _are_gone(here, gone, partners[0]) and _are_gone(there, come, partners[1])
             kept = [(here[i], it) for i, it in partners[0].items() if not _is_one_of(it, lists)]
             if is_so and all(self._is_said(a, b, thing, drawn) for a, b in kept):
                 yield which
@@ -185,10 +203,26 @@ class Variants:
                 return False
         return True
 
-    def _numbers(self, call: int, word: str) -> list[int]:
-        """How many entries lists of a name in a call have."""
+    def _numbers(self, call: int, word: str, inside: Sequence[Any] = ()) -> list[int]:
+        """How many entries lists of a name in a call have; of those with a layer inside, or without it."""
         rows = (row for row in self.graph.calls[call + 1 : self.facts.end[call]] if self.facts.ops_of([row.id]))
-        return [*Counter(row.parent for row in rows if word in self._entry(row.id, call)).values()]
+        rows = (row for row in rows if word in self._entry(row.id, call))
+        kept = (row for row in rows if not inside or self._has(row.id, inside[1]) is inside[0])
+        return [*Counter(row.parent for row in kept).values()]
+
+    def _is_of_some(self, call: int, name: str) -> bool:
+        """Whether some entries of a list in a call have a layer of a name in them, and others have not."""
+        lists: dict[object, list[bool]] = {}
+        for row in self.graph.calls[call + 1 : self.facts.end[call]]:
+            home, _, last = row.module.rpartition(".")
+            if last.isdigit() and self._items(row.id):
+                lists.setdefault((row.parent, home), []).append(self._has(row.id, name))
+        return any(len({*entries}) > 1 for entries in lists.values())
+
+    def _has(self, call: int, name: str) -> bool:
+        """Whether a layer at a path that ends in a name does something in a call."""
+        inside = (at for at in range(call + 1, self.facts.end[call]) if self._path(at, call).endswith(f".{name}"))
+        return any(map(self._items, inside))
 
     def _items(self, root: int) -> list[_Ran]:
         facts, items, origin, pieces = self.facts, dict[object, _Ran](), dict[int, int](), set[int]()
@@ -252,9 +286,13 @@ class Variants:
 def _sentence(text: str) -> _Sentence | None:
     if not (match := _SENTENCE.fullmatch(text)) or "inputs of " in text:
         return None
-    less, more, counted = {""}, {""}, set[tuple[int, str]]()
+    less, more, counted, inside = {""}, {""}, set[tuple[int, str]](), set[tuple[bool, str, int, str]]()
     for how, names in _PHRASE.findall(match[2]):
         for name in re.split(", | and ", names):
+            if within := _WITHIN.fullmatch(name):
+                name, is_more = within[1].removeprefix("identity "), within[1] == within[1].removeprefix("identity ")
+                inside.add((is_more and how == "with", name, int(within[2]), f"#{within[3]}"))
+                name = within[1]
             new, is_exchange, old = name.removeprefix("another ").partition(" instead of ")
             if number := re.fullmatch(r"(\d+) (.*?)s?", name):
                 counted.add((int(number[1]), f"#{number[2]}"))
@@ -268,7 +306,7 @@ def _sentence(text: str) -> _Sentence | None:
     spans = re.findall(r"(\d+)[a-z]+(?:–(\d+))?", which)
     places = tuple(place - 1 for a, b in spans for place in range(int(a), int(b or a) + 1))
     n = len(places) or int(which) if which else None
-    return _Sentence(text, n, gone, come, counted, places)
+    return _Sentence(text, n, gone, come, counted, places, inside)
 
 
 def _is_one_of(item: _Ran, names: Set[frozenset[str]]) -> bool:

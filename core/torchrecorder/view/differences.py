@@ -23,9 +23,9 @@ from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import LISTED, SIZES, is_range, read
 
-CLASS, PARAMS, HEADS, FUNCTION = "class", "params", "heads", "function"
+CLASS, PARAMS, HEADS, FUNCTION, EXPANSION = "class", "params", "heads", "function", "expansion"
 """Names of Spans beside those of settings: class, numbers of parameters and of heads; the functions that ran at the
-place of one."""
+place of one; by how much the first layer of a block widens."""
 _EACH = "one each"
 """Words for several tensors of which each turn reads another."""
 _OF_ONE = ("kernel_size", "stride", "dilation", "groups", HEADS)
@@ -164,7 +164,7 @@ class _Differences:
             for part in node.parts or (node,):
                 sizes = {*values_of(part.spans, SIZES)} if part.kind == "call" else set[str]()
                 is_of_widths |= len(sizes) > 1 and all(map(_WIDTHS.fullmatch, sizes))
-                for span in (span for span in part.spans if span.name in _OF_ONE):
+                for span in (*(it for it in part.spans if it.name in _OF_ONE), *self._expansions(part, root)):
                     of_all.setdefault(span.name, set()).update(span.values)
                     for values, call in zip(found.setdefault(span.name, [[] for _ in calls]), calls, strict=True):
                         values += self._set(span.name, part, root, call) if is_once else ("", "none")
@@ -229,10 +229,29 @@ class _Differences:
         """The values of a setting at the places of a part in another call."""
         if name == HEADS:
             ops = (self.places.op(op, root, call) for op in part.own_ops)
-            yield from (str(heads(self.graph, self.graph.ops[op])) for op in ops if op is not None)
+            numbers = [heads(self.graph, self.graph.ops[op]) for op in ops if op is not None]
+            yield from map(str, numbers and [max(numbers)])  # an op beside the attention of a function has 1
         layers = (self.places.call(own, root, call) for own in (part.calls if name != HEADS else ()))
-        values = (self._own(at).get(name, _UNSAID.get(name, "")) for at in layers if at is not None)
+        known = (self._own(at) for at in layers if at is not None)
+        if name == EXPANSION:
+            yield from (_expansion(own.get(SIZES, "")) for own in known)
+            return
+        values = (own.get(name, _UNSAID.get(name, "")) for own in known)
         yield from filter(None, values)  # an identity has none
+
+    def _expansions(self, part: Node, root: int) -> Iterator[Span]:
+        """By how much a block widens in its calls by the layer of a part, its first, if a later one narrows again."""
+        values, rows = self.graph.values, map(self.graph.ops.__getitem__, self.tree.all_ops_of(root))
+        layers = [op for op in rows if op.name.startswith(("conv", "linear")) and len(op.inputs) > 1]
+        if not layers or layers[0].call not in part.calls:
+            return
+        shapes = [shape for op in layers if len(shape := values[op.inputs[1]].shape) > 1]
+        wide = shapes[0][0] if shapes else 0
+        is_narrowed = any(wide == shape[1] != shape[0] for shape in shapes)
+        given = (size for value in self.graph.calls[root].outputs.values() for size in values[value].shape)
+        factors = {*map(_expansion, values_of(part.spans, SIZES))} if is_narrowed and wide not in given else set[str]()
+        if 1 < len(factors) <= LISTED and "" not in factors:
+            yield Span(EXPANSION, (*factors,))
 
     def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
@@ -454,6 +473,12 @@ def _is_of_first(name: str, own: Sequence[str]) -> bool:
     first, *others = ({*re.findall(r"\d+", value)} for value in own)
     nothing = {"1"} if name == "stride" else set[str]()
     return not first <= nothing and all(other <= nothing for other in others)
+
+
+def _expansion(sizes: str) -> str:
+    """By how much a layer of such sizes widens, `6` of `16, 96`; empty if by no whole number."""
+    before, after = map(int, sizes.split(", ")) if _WIDTHS.fullmatch(sizes) else (0, 0)
+    return f"{after // before}" if before and after % before == 0 < after - before else ""
 
 
 def _row_of(ways: Sequence[tuple[str, str]]) -> str:

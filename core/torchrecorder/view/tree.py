@@ -18,6 +18,7 @@ from typing import NamedTuple
 from torchrecorder.graph.model import Graph, Module
 from torchrecorder.view.node_kinds import plain
 
+SEQUENTIAL = "torch.nn.modules.container.Sequential"
 _NUMBER = re.compile(r"\d+")
 _COMPARED = 32  # calls in the longer of two at most, since each is compared with each
 

@@ -258,6 +258,20 @@ def test_heads_of_an_attention_that_is_written_out_are_said(heads: tuple[int, ..
     assert [*Prover(view.graph, lies).faults(view)]
 
 
+def test_heads_of_an_attention_that_is_written_out_are_said_at_each_node_with_its_letter() -> None:
+    """Of a MixVisionTransformer `1 head` stood at the first stage, and nothing at those with 2, 5 and 8."""
+    layers = (Heads(1, written=True), nn.Tanh(), Heads(2, written=True), nn.Sigmoid(), Heads(4, written=True))
+    view = ProvedViews(Views(record(nn.Sequential(*layers), torch.rand(2, 5, 24))), words).view()
+    said = [words(view)(node).split(" · ") for node in view.nodes if node.inset]
+    assert [{*row} & {"1 head", "2 heads", "4 heads"} for row in said] == [{"1 head"}, {"2 heads"}, {"4 heads"}]
+    assert not view.weakened
+
+    def lies(shown: View) -> Any:
+        return lambda node: words(shown)(node).replace("2 heads", "3 heads")
+
+    assert [*Prover(view.graph, lies).faults(view)]
+
+
 @pytest.mark.parametrize(("heads", "false"), [((4,), "3 heads"), ((2, 2, 2), "4 heads"), ((2, 4, 8), "heads 2, 4")])
 def test_heads_that_are_not_so_are_refused(heads: tuple[int, ...], false: str) -> None:
     view = attention(*heads)

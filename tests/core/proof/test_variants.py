@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.core.view.templates.test_choice import stages
-from tests.core.view.templates.test_words import Excited, Halved, Mixer, Past, Residual, Stage, Stages, conv
+from tests.core.view.templates.test_words import Excited, Extended, Halved, Mixer, Past, Residual, Stage, Stages, conv
 from torchrecorder import capture
 from torchrecorder.proof import ProvedViews, faults
 from torchrecorder.request.requests import DrawingOptions
@@ -81,6 +81,11 @@ def silent(view: View) -> View:
         ),
         (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks", ["with 3 blocks", "without enter"]),
         (
+            lambda: Stages(Extended(4), Extended(4), Extended(1)),
+            "without extra in 3 blocks",
+            ["without extra in 2 blocks", "without extra in 4 blocks", "with extra in 1 block", "without extra"],
+        ),
+        (
             lambda: Stages(Residual(more=True), Residual(more=True), Residual()),
             "without extra",
             ["without a", "without extra and b", "2 without extra", "2nd without extra", "without shortcut"],
@@ -106,7 +111,16 @@ def silent(view: View) -> View:
             ["without more.1", "without scale", "without down", "with more.0"],
         ),
     ],
-    ids=["numbers that move", "a number of layers", "a layer", "an exchange", "a sum", "a name", "a norm"],
+    ids=[
+        "numbers that move",
+        "a number of layers",
+        "in some of a list",
+        "a layer",
+        "an exchange",
+        "a sum",
+        "a name",
+        "a norm",
+    ],
 )
 def test_a_false_sentence_is_found(net: Callable[[], nn.Module], true: str, false: list[str]) -> None:
     view = planned(net()).view()

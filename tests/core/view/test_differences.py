@@ -223,9 +223,9 @@ def test_what_is_false_of_a_nodes_own_is_found(lie: tuple[str, ...]) -> None:
 class Inverted(nn.Module):
     """As in a MobileNetV3: without the first layer the others have its number and that of the next."""
 
-    def __init__(self, kernel: int, *, expands: bool = True) -> None:
+    def __init__(self, kernel: int, *, expands: bool = True, n: int = 2) -> None:
         super().__init__()
-        wide = 16 if expands else 8
+        wide = 8 * n if expands else 8
         convs = [nn.Conv1d(8, wide, 1)] if expands else []
         convs += [nn.Conv1d(wide, wide, kernel, padding=kernel // 2, groups=wide), nn.Conv1d(wide, 8, 1)]
         self.block = nn.Sequential(*(nn.Sequential(conv, nn.BatchNorm1d(conv.out_channels)) for conv in convs))
@@ -240,6 +240,23 @@ def test_the_kernel_of_a_block_without_its_first_layer_is_proved() -> None:
     view = ProvedViews(Views(capture(model, (torch.rand(2, 8, 64),))), node_words).view()
     assert not view.weakened
     assert ["kernel 3" in line for line in named(view)] == [True, True, False, False]
+
+
+def test_by_how_much_the_first_layer_of_a_block_widens_is_said_at_each_node() -> None:
+    """A reader of a MnasNet did not find which stages are of MBConv3, and which of MBConv6."""
+    blocks = [Inverted(3, n=3), Inverted(3, n=6), Inverted(5, n=6)]
+    model = nn.Sequential(*(layer for block in blocks for layer in (block, nn.MaxPool1d(2)))).eval()
+    view = ProvedViews(Views(capture(model, (torch.rand(2, 8, 64),))), node_words).view()
+    assert not view.weakened
+    assert [[text for text in line.split(" · ") if "expansion" in text] for line in named(view)] == [
+        ["expansion 3"],
+        ["expansion 6"],
+        ["expansion 6"],
+    ]
+    lie = Span("expansion", ("3",))
+    kept = [(node, [it for it in node.own if it.name != lie.name]) for node in view.nodes]
+    nodes = [replace(node, own=(lie, *own)) if node.inset else node for node, own in kept]
+    assert [fault.kind for fault in faults(replace(view, nodes=tuple(nodes)))] == ["settings"] * 2
 
 
 class Widening(nn.Module):
@@ -259,6 +276,13 @@ def widening() -> View:
     view = make_view(capture(model, (torch.zeros(1, 4, 16),)))
     assert [inset.letter for inset in view.insets] == ["A"]
     return view
+
+
+def test_a_block_that_does_not_narrow_again_has_no_expansion() -> None:
+    model = nn.Sequential(Widening(4, 8), nn.MaxPool1d(2), Widening(8, 24))
+    view = make_view(capture(model, (torch.zeros(1, 4, 16),)))
+    assert len(named(view)) == 2
+    assert not any("expansion" in words for words in named(view))
 
 
 def test_a_node_says_its_own_channels_where_its_inset_lists_those_of_several() -> None:

@@ -25,6 +25,7 @@ from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
 from torchrecorder.view.templates.words import Shown
+from torchrecorder.view.tree import SEQUENTIAL
 
 
 def view_size(view: View) -> int:
@@ -262,29 +263,36 @@ class Choice:
     def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs.
 
-        A reader would take a closed one for what an inset of its class shows, so that it is said to be unlike that.
+        A reader would take a closed one for what an inset of its class shows, so that it is said to be unlike that, as
+        is a Sequential with such a layer in it.
         """
-        if not self.interiors.is_block(node):
+        tree = self.interiors.tree
+        if node.kind != "call" or node.parts:
             return node
+        in_rows = (at for call in node.calls if tree.cls(call) == SEQUENTIAL for at in tree.children[call])
+        named = (*node.calls, *in_rows)
+        others = tuple(letters[it] for it in letters if self._are_unlike(named, self.opened[it].call))
+        if not self.interiors.is_block(node):
+            return replace(node, unlike=others)
         kind, calls = self.kinds.of[node.calls[0]], self._in_repeats(node, boxes)
-        unlike = [it for it in letters if it != kind and self._is_unlike(node, self.opened[it].call)]
+        unlike = [it for it in letters if it != kind and self._are_unlike(node.calls, self.opened[it].call)]
         for it in (*(it for it in letters if it == kind), *unlike):
             inside = self.opened[it]
             shown, is_series = self._shown_in(inside), node.repetition == "series" and len(calls) == len(node.calls)
             if (words := self.kinds.in_words(calls, inside.call, shown, is_series=is_series)) is not None:
                 return replace(node, inset=letters[it], differs=(*words, *node.differs))
-        others = tuple(letters[it] for it in letters if self._is_unlike(node, self.opened[it].call))
         words = self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, unlike=others, differs=(*words, *node.differs))
 
-    def _is_unlike(self, node: Node, call: int) -> bool:
-        """Whether other ops run in a node than in a call of its class; else it is apart for want of a proof alone."""
+    def _are_unlike(self, calls: Sequence[int], call: int) -> bool:
+        """Whether other ops run in those of some calls that are of the class of one than in that.
+
+        Else they are apart for want of a proof alone.
+        """
         tree, rows, moves = self.interiors.tree, self.interiors.graph.ops, self.interiors.visible.contracted
-        module, (ran, *others) = (
-            tree.module(call),
-            ([rows[op].name for op in tree.all_ops_of(at) if not moves[op]] for at in (call, *node.calls)),
-        )
-        return module is not None and not module.native and tree.cls(node.calls[0]) == module.cls and ran not in others
+        module, alike = tree.module(call), [at for at in calls if tree.cls(at) == tree.cls(call)]
+        ran, *others = ([rows[op].name for op in tree.all_ops_of(at) if not moves[op]] for at in (call, *alike))
+        return module is not None and not module.native and bool(others) and ran not in others
 
     def _shown_in(self, inside: Interior) -> Shown:
         """The layers that an inset shows closed, those that it shows at others, and dropouts that are nodes."""

@@ -276,11 +276,8 @@ class _Compared:
                 self._is_untold |= any(self._entry(child, self.call)[0] == name for child in new)
                 lost = (child for child in alone[1] if self._entry(child, self.other)[0] == name)  # with its attention
                 self._is_untold |= not self._parts([*lost]) <= self._parts(self.tree.children[a])
-                home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")  # `2 blocks` of `blocks`
                 cls = next(cls for other, cls in (*here, *there) if other == name)
-                home = home if len(home) > 1 else cls.rpartition(".")[2]
-                home = f"{home}s" if n_here > 1 and not home.endswith("s") else home
-                words.append(("with", f"{n_here} {home}"))
+                words.append(("with", _of_list(n_here, name, cls)))
         return words, [
             [child for child in children if self._entry(child, top)[0] not in counted]
             for children, (_, top) in zip(alone, both, strict=True)
@@ -314,11 +311,25 @@ class _Compared:
                     is_moving = is_entry and any(other == place for other, _ in beside)  # its number may be another's
                     is_other = child in self._merged or (is_moving and all(cls != kind for _, cls in beside))
                     cls = _AXES.sub("", self._class(child).rpartition(".")[2]) if is_other else ""
-                    name = function or cls or self._name(child, top)
+                    name = function or cls or self._name(child, top) + self._of_how_many(a, child, top)
                     if names is self._less and self._is_plain(child, a):
                         self._more[f"identity {name}"] = None
                     else:
                         names[name] = None
+
+    def _of_how_many(self, around: int, child: int, top: int) -> str:
+        """` in 2 layers` if so many of the entries of a list in the call, and not all, have a layer, or have it not."""
+        rows, tree = self.graph.calls, self.tree
+        entry = next((row for row in self.graph.around(around) if row.module.rpartition(".")[2].isdigit()), None)
+        if entry is None or entry.id <= self.call:
+            return ""
+        kind, above = self._entry(entry.id, self.call), rows[rows[child].parent or 0].module
+        inner = rows[around].module.removeprefix(entry.module) + rows[child].module.removeprefix(above)
+        row = [it for it in tree.children[entry.parent or 0] if self._entry(it, self.call) == kind]
+        inside = ((it, at) for it in row for at in range(it, tree.end[it]) if not self._does_nothing(at))
+        having = {it for it, at in inside if rows[at].module == rows[it].module + inner}
+        n = len(having) if top == self.call else len(row) - len(having)
+        return f" in {_of_list(n, *kind)}" if n < len(row) else ""
 
     def _is_heavy(self, call: int) -> bool:
         return self.visible.facts.kinds.of_call(call) not in ("norm", "act")
@@ -484,6 +495,13 @@ class _Compared:
     def _class(self, call: int) -> str:
         module = self.tree.module(call)
         return self.graph.calls[call].module if module is None else module.cls
+
+
+def _of_list(n: int, name: str, cls: str) -> str:
+    """`2 blocks` of the list `blocks`; of one without a name so many of a class."""
+    home = name.rstrip("#").rstrip(".").rpartition(".")[2].removesuffix("s")
+    home = home if len(home) > 1 else cls.rpartition(".")[2]
+    return f"{n} {home}s" if n > 1 and not home.endswith("s") else f"{n} {home}"
 
 
 def entry(path: str) -> str:

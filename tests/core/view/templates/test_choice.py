@@ -13,7 +13,7 @@ from tests.core.proof.test_proof import proved
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.graph import Graph
 from torchrecorder.labels.labels import Labels, words
-from torchrecorder.proof import faults
+from torchrecorder.proof import Prover, faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import AUTO_NODES, View, Views, make_view
 
@@ -711,6 +711,32 @@ def test_a_closed_layer_is_said_to_be_unlike_the_inset_of_its_class() -> None:
     odd = next(node for node in view.nodes if node.unlike)
     assert Labels(view).node(odd) == ("odd", "Bottleneck unlike A · 100 params", False)
     assert faults(view) == ()
+    views = Views(view.graph, DrawingOptions())
+    views.weaken(odd.calls)
+    assert [node.unlike for node in views.view().nodes if node.kind == "call"] == [(), (), (), ("A",)]
+
+
+def test_a_sequential_is_not_said_by_the_class_of_an_inset_that_shows_another_layer() -> None:
+    """A reader took “SpectrumConvs · Conv” for an inset with ReLU, and had Tanh in it."""
+    net = Net(params=5000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i, between in enumerate(("tanh", "roll", "cumsum")):
+        x = net.op(between, block(net, f"layer{i}", x, C8, ()))
+    for _ in range(2):
+        y = x
+        with net.call("last", "Sequential", params=100):
+            with net.call("last.0", "Bottleneck", params=50):
+                for i in range(50):
+                    x = net.op("add", x, net.layer(f"last.0.{i}", "Conv2d", x, C8, "8, 8, kernel_size=(3, 3)", 1))
+            x = net.layer("last.1", "Conv2d", x, C8, "8, 8, kernel_size=(3, 3)", 50)
+        x = net.op("add", x, y)
+    view = make_view(net.graph(x))
+    last = next(node for node in view.nodes if node.unlike)
+    assert Labels(view).node(last)[:2] == ("last", "2 layers · 100 params")
+    assert Prover(view.graph, words).faults(view) == ()
+    silent = replace(view, nodes=tuple(replace(node, unlike=()) for node in view.nodes))
+    assert "Bottleneck · Conv" in words(silent)(silent.nodes[last.id])
+    assert ["Bottleneck" in fault.words for fault in Prover(view.graph, words).faults(silent)] == [True]
 
 
 def test_a_layer_of_another_list_has_the_letter_of_its_class_if_words_tell_how_it_differs() -> None:

@@ -90,6 +90,14 @@ class Ending(Stage):
         self.blocks = nn.ModuleList(Excited(squeezes=squeezes and i == n - 1) for i in range(n))
 
 
+class Extended(Stage):
+    """So many of its blocks have one more layer."""
+
+    def __init__(self, extra: int) -> None:
+        super().__init__(4)
+        self.blocks = nn.ModuleList(Residual(more=i < extra) for i in range(4))
+
+
 class Residual(nn.Module):
     """Its shortcut is a layer or an Identity, its drop another one; a norm comes with its layer."""
 
@@ -388,6 +396,7 @@ class Pair(nn.Module):
         (lambda: Stages(Stage(2), Stage(4), Stage(4)), "with 2 blocks"),
         (lambda: Stages(Stage(1), Stage(4), Stage(4)), "with 1 block"),
         (lambda: Stages(*(Ending(2 + it, squeezes=it) for it in (False, True, True))), "without Squeeze"),
+        (lambda: Stages(Extended(4), Extended(4), Extended(1)), "without extra in 3 blocks"),
         (lambda: Stages(Residual(), Residual(), Residual(plain=True)), "with identity shortcut"),
         (lambda: Stages(Residual(more=True), Residual(more=True), Residual()), "without extra"),
         (lambda: Stages(Mixer(), Mixer(), Mixer(wide=True)), "with Linear instead of Conv1d"),
