@@ -29,7 +29,7 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout, Styles
-from torchrecorder.layout.operands import with_seconds
+from torchrecorder.layout.operands import with_operands
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import Claim, ProvedViews, without_words
 from torchrecorder.proof.layout import faults, unsaid
@@ -263,7 +263,7 @@ class _Picture:
             elif isinstance(answers[0], EngineError):
                 self.layout = answers[0]
             else:
-                layout = self.layout = with_seconds(self.view, "", arranged(answers[0]))
+                layout = self.layout = with_operands(self.view, "", arranged(answers[0]))
                 if not _is_as_before(self.job):
                     self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
