@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,3 +52,37 @@ def test_a_layer_that_gives_lengths_besides_stays_whole(gives_lengths: bool) -> 
     assert shown[:1] == (["first"] if gives_lengths else ["first.conv"])
     tails = {edge.tail for edge in view.edges if view.nodes[edge.head].name == "lens"}
     assert {view.nodes[tail].kind for tail in tails} == ({"call"} if gives_lengths else {"input"})
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = (MaskedConv1d(kernel, gives_lengths=True) for kernel in (5, 3))
+        self.beside = MaskedConv1d(1, gives_lengths=True)
+
+    def forward(self, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        x, lens = self.last(*self.first(*given))
+        return torch.relu(x + self.beside(*given)[0]), lens
+
+
+class Stack(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks, self.head = nn.Sequential(*(Block() for _ in range(3))), nn.Linear(8, 4)
+
+    def forward(self, x: Tensor, lens: Tensor) -> Any:
+        x, lens = self.blocks((x, lens))
+        return self.head(x.mT), lens
+
+
+@pytest.mark.parametrize("depth", ["auto", 9])
+def test_blocks_of_a_stack_hand_lengths_on_without_a_line(depth: int | str) -> None:
+    with torch.no_grad():
+        graph = capture(Stack().eval(), (torch.rand(2, 8, 12), torch.tensor([12, 9])))
+    view = make_view(graph, DrawingOptions(depth=depth))
+    assert faults(view) == ()
+    assert 3 in [box.repeat for box in view.boxes]
+    lens = next(node.id for node in view.nodes if node.name == "lens")
+    (first, *_) = (edge for edge in view.edges if edge.tail == lens)
+    without = replace(view, edges=tuple(edge for edge in view.edges if edge is not first))
+    assert any("no line leads from input lens" in fault.words for fault in faults(without))
