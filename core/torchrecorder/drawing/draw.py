@@ -29,9 +29,9 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout, Styles
-from torchrecorder.layout.operands import with_seconds
+from torchrecorder.layout.operands import with_operands
 from torchrecorder.layout.paper import PaperLayout
-from torchrecorder.proof import ProvedViews
+from torchrecorder.proof import Claim, ProvedViews, without_words
 from torchrecorder.proof.layout import faults, unsaid
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.stylers import StylerInput
@@ -47,6 +47,8 @@ _MAX_PATH = 200  # characters of a path or class in a text
 _POINT = 0.75  # points in a CSS pixel
 _PAPER = "layered, since the layout of a paper has faults: {}; please report it"
 _LAYERED = "a layered layout with faults: {}; please report it"
+_UNSAID = "left out, since it is not so: {}; please report it"
+_MOST_UNSAID = 4  # times that a picture is laid out again with less said: a limit of time
 _GIVEN_UP = 4  # kinds of layers that are closed again at most, one after another: a limit of time
 _LOG = logging.getLogger(__name__)
 
@@ -113,9 +115,11 @@ def _drawn(
         for page in pages:
             page.plan()
         asked = [picture for page in pages for picture in page.tried]
-        answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
-        for picture in asked:
-            picture.read([*islice(answers, len(picture.dots))])
+        while asked:
+            answers = iter(engine.layout([dot for picture in asked for dot in picture.dots]))
+            for picture in asked:
+                picture.read([*islice(answers, len(picture.dots))])
+            asked = [picture for picture in asked if picture.says_less()]
 
     while pending:
         for page in pending:
@@ -199,11 +203,29 @@ class _Picture:
         self.job, self.view = job, view
         self.call, self.path, self.parent = call, path, parent
         """The closed layer, and the call of the layer in whose picture it is closed."""
-        self.views = [view, *(inset.view for inset in view.insets)]
         self.answers: list[Styles | TorchRecorderError | None] = [None] * len(self.views)  # a styler's
         self.paper: PaperLayout | None = None
         self.layout: Layout | TorchRecorderError | None = None
         self.unproved: list[str] = []  # reasons why a layout was not taken, or the layered one had to be
+        self._wrong: tuple[str, ...] = ()  # of the last layout
+        self._left = _MOST_UNSAID
+
+    @property
+    def views(self) -> list[View]:
+        return [self.view, *(inset.view for inset in self.view.insets)]
+
+    def says_less(self) -> bool:
+        """Whether all that is wrong with the layout are words that the picture can do without; it leaves them out."""
+        claims = [it for it in self._wrong if isinstance(it, Claim)]
+        plainer = without_words(self.view, claims)
+        if not claims or len(claims) < len(self._wrong) or plainer == self.view or not self._left:
+            return False
+        self._left -= 1
+        self.unproved[-1:] = [_UNSAID.format(claim) for claim in claims]
+        self.view, self._wrong = plainer, ()
+        vars(self).pop("dot", None)  # it was of the words before
+        self.plan()
+        return True
 
     @property
     def styles(self) -> list[Styles | None]:
@@ -241,7 +263,7 @@ class _Picture:
             elif isinstance(answers[0], EngineError):
                 self.layout = answers[0]
             else:
-                layout = self.layout = with_seconds(self.view, "", arranged(answers[0]))
+                layout = self.layout = with_operands(self.view, "", arranged(answers[0]))
                 if not _is_as_before(self.job):
                     self._has_faults(layout, _LAYERED)
         except Exception as error:  # output that is not Graphviz's concerns this picture only
@@ -297,9 +319,9 @@ class _Picture:
         return self.paper.hardship(layout)
 
     def _has_faults(self, layout: Layout, said: str) -> bool:
-        wrong = faults(self.view, layout)
-        self.unproved += [said.format(wrong[0])] if wrong else []
-        return bool(wrong)
+        self._wrong = faults(self.view, layout)
+        self.unproved += [said.format(self._wrong[0])] if self._wrong else []
+        return bool(self._wrong)
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:

@@ -274,6 +274,8 @@ class Labels:
         return repeats[0] if len(repeats) == 1 else node.repeat
 
     def _formula(self, node: Node) -> str:
+        if (node.id,) in self.view.silent:
+            return ""
         is_again = any(box.repeat > 1 for box in boxes_around(self.view.boxes, node.box))
         operands = self._operands
         aside = operands.aside(node)
@@ -290,7 +292,7 @@ class Labels:
         """The formula of a closed layer of the user's that calls none, or its ops, if all of its class run the same."""
         first, tree = node.calls[0], self._tree
         is_said = node.inset or tree.is_leaf(first) or first in self.kinds.layers or self.kind(node) == "norm"
-        if is_said or first in self.kinds.calling:
+        if is_said or first in self.kinds.calling or (node.id,) in self.view.silent:
             return ""
         alike = (tree.all_ops_of(row.id) for row in self.graph.calls if tree.cls(row.id) == tree.cls(first))
         rows = ([self.graph.ops[op] for op in ops] for ops in alike)

@@ -48,6 +48,8 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         if names := carried.names(edge):
             texts[edge.tail, edge.head] = ", ".join(names)
             continue
+        if any((tail, edge.head) in view.silent for tail in (edge.tail, *view.nodes[edge.tail].links)):
+            continue
         shapes, arriving, is_reshaped = carried.shapes(edge, show)
         shape, (head, values) = ", ".join(shapes), (view.nodes[edge.head], view.nodes[edge.tail].values)
         known = [_shape(view, values[0], show)] if len(values) == 1 else got.get(edge.tail, [])

@@ -1,21 +1,23 @@
-"""The operands of signs that mind which is which: a word says the second where it stands as the first would.
+"""The operands of what minds their order: words say which one a line brings that does not come in in its turn.
 
-A reader takes what comes in from the left as the first operand of `−`, `÷` or `@`, or from above where data flows to
-the right. A layout leads lines so where it can.
+A reader takes what comes in from the left as the first operand of `−`, `÷`, `@`, an equation or a row of tokens, or
+from above where data flows to the right. A layout leads lines so where it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from torchrecorder.graph import Graph, Op
 from torchrecorder.layout.geometry import Point
-from torchrecorder.layout.model import PARTS, Figure, Layout, Line
+from torchrecorder.layout.model import PARTS, Figure, Layout
 from torchrecorder.view import Node, View
 from torchrecorder.view.node_kinds import is_reflected
 
-SECOND = "2nd operand"
+OPERAND = "operand"
 _SIDED = ("−", "÷", "@")
+_JOINS = frozenset(("cat", "concat", "concatenate"))
 
 
 def is_sided(figure: Figure) -> bool:
@@ -28,43 +30,75 @@ def place_among(view: View, head: Node, value: int) -> float:
     graph = view.graph
     read = [*graph.calls[head.calls[0]].inputs.values()] if head.calls else []
     ops = [graph.ops[op] for op in head.own_ops[:1]] if not read else []
-    read += (value for op in ops for value in (op.inputs[::-1] if is_reflected(op) else op.inputs))
+    read += (value for op in ops for value in _operands(op))
     return (read.index(value) + 1) / (len(read) + 1) if value in read else 0.5
 
 
-def with_seconds(view: View, letter: str, layout: Layout) -> Layout:
-    """The layout of a View with a word at each second operand that comes in where the first is expected."""
+def _operands(op: Op) -> Sequence[int]:
+    return op.inputs[::-1] if is_reflected(op) else op.inputs
+
+
+def with_operands(view: View, letter: str, layout: Layout) -> Layout:
+    """The layout of a View with a word at each line that brings an operand out of its turn."""
     figures = {figure.key: figure for figure in layout.nodes}
-    turned = {i for node in view.nodes for i in _turned(view, letter, node, figures, layout)}
+    said = {i: f"{_ordinal(place + 1)} {OPERAND}" for i, place in _out_of_turn(view, letter, figures, layout)}
     lines = [
-        line._replace(part=PARTS.join(filter(None, (line.part, SECOND)))) if i in turned else line
+        line._replace(part=PARTS.join(filter(None, (line.part, said[i])))) if i in said else line
         for i, line in enumerate(layout.lines)
     ]
-    return replace(layout, lines=lines) if turned else layout
+    return replace(layout, lines=lines) if said else layout
 
 
-def _turned(view: View, letter: str, node: Node, figures: Mapping[str, Figure], layout: Layout) -> Iterator[int]:
-    """The positions of lines of second operands that come in before the first."""
-    figure = figures.get(f"{letter}{node.id}")
-    if figure is None or not is_sided(figure):
-        return
-    places = {
-        f"{letter}{tail}": place_among(view, node, edge.value)
-        for edge in view.edges
-        if edge.head == node.id
-        for tail in (edge.tail, *view.nodes[edge.tail].links)
-    }
-    is_down = not any(
-        line.curve[0][0] >= figure.rect.right - 1.0 for line in layout.lines if line.ends[0] == figure.key
-    )
-    come: list[tuple[Point, float, int]] = []
-    for i, line in enumerate(layout.lines):
-        if line.ends[1] == figure.key and line.tip is not None and places.get(line.ends[0], 0.5) != 0.5:
-            come.append((_reading(line, line.tip, is_down=is_down), places[line.ends[0]], i))
-    firsts = [at for at, place, _ in come if place < 0.5]
-    yield from (i for at, place, i in come if place > 0.5 and any(at < first for first in firsts))
+def _ordinal(n: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th") if n % 100 not in (11, 12, 13) else "th"
+    return f"{n}{ending}"
 
 
-def _reading(line: Line, tip: Point, *, is_down: bool) -> Point:
+def _out_of_turn(view: View, letter: str, figures: Mapping[str, Figure], layout: Layout) -> Iterator[tuple[int, int]]:
+    """The positions of lines that bring operands out of their turn, with the places of these."""
+    for node in view.nodes:
+        figure = figures.get(f"{letter}{node.id}")
+        op = view.graph.ops[node.own_ops[0]] if node.kind == "op" and node.own_ops else None
+        if figure is None or op is None or not (is_sided(figure) or _is_in_order(view.graph, op)):
+            continue
+        operands = [*_operands(op)]
+        places = {
+            f"{letter}{tail}": operands.index(edge.value)
+            for edge in view.edges
+            if edge.head == node.id and operands.count(edge.value) == 1
+            for tail in (edge.tail, *view.nodes[edge.tail].links)
+        }
+        is_down = not any(
+            line.curve[0][0] >= figure.rect.right - 1.0 for line in layout.lines if line.ends[0] == figure.key
+        )
+        come: list[tuple[Point, int, int]] = []
+        for i, line in enumerate(layout.lines):
+            if line.ends[1] == figure.key and line.tip is not None and line.ends[0] in places:
+                come.append((_reading(line.tip, is_down=is_down), places[line.ends[0]], i))
+        rows = [(place, i) for _, place, i in sorted(come)]
+        kept = _longest_rise([place for place, _ in rows])
+        yield from ((i, place) for at, (place, i) in enumerate(rows) if at not in kept)
+
+
+def _is_in_order(graph: Graph, op: Op) -> bool:
+    """Whether an op joins tokens, not channels, or has an equation for its operands."""
+    if op.name != "einsum" and op.name not in _JOINS:
+        return False
+    shapes = [graph.values[value].shape for value in (*op.inputs[:1], *op.outputs)]
+    along = [axis for axis, sizes in enumerate(zip(*shapes, strict=False)) if len({*sizes}) > 1]
+    rank = len(shapes[-1])
+    return op.name == "einsum" or (len(along) == 1 and 0 < along[0] < rank - 1 and (rank == 3 or along[0] > 1))
+
+
+def _longest_rise(places: Sequence[int]) -> set[int]:
+    """The indices of a longest run of places that rise, the first of them the least."""
+    best: list[list[int]] = []
+    for at, place in enumerate(places):
+        before = max((run for run in best if places[run[-1]] <= place), key=len, default=[])
+        best.append([*before, at])
+    return {*max(best, key=lambda run: (len(run), [-places[at] for at in run]), default=[])}
+
+
+def _reading(tip: Point, *, is_down: bool) -> Point:
     x, y = round(tip[0]), round(tip[1])
     return (x, y) if is_down else (y, x)

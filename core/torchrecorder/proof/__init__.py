@@ -6,13 +6,14 @@ prove its own mistakes. The guide says what it promises and what it does not, "H
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Fault, FaultKind, GraphFacts
+from torchrecorder.proof.facts import Claim, Fault, FaultKind, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.own import of_dropouts, of_own, of_ways
 from torchrecorder.proof.parts import PartsProof
@@ -34,7 +35,7 @@ from torchrecorder.proof.wiring import (
 )
 from torchrecorder.view import View, Views
 
-__all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]
+__all__ = ["Claim", "Fault", "FaultKind", "ProvedViews", "Prover", "faults", "without_words"]
 
 
 class ProvedViews:
@@ -114,6 +115,14 @@ def _without_skips(view: View, plain: Collection[tuple[int, ...]]) -> View:
     edges = (replace(it, skip=it.skip and false.isdisjoint(product(ends[it.tail], ends[it.head]))) for it in view.edges)
     insets = tuple(replace(inset, view=_without_skips(inset.view, plain)) for inset in view.insets)
     return replace(view, edges=tuple(edges), insets=insets)
+
+
+def without_words(view: View, claims: Sequence[Claim], letter: str = "") -> View:
+    """A View that says no formulas and no shapes where its picture was refused for words, and so in its insets."""
+    rows = [[re.fullmatch(r"([A-Z]*)(\d+)", key) for key in claim.keys] for claim in claims]
+    at = {tuple(int(key[2]) for key in keys if key and key[1] == letter) for keys in rows}
+    insets = tuple(replace(it, view=without_words(it.view, claims, it.letter)) for it in view.insets)
+    return replace(view, silent=view.silent | (at - {()}), insets=insets)
 
 
 def faults(view: View) -> tuple[Fault, ...]:

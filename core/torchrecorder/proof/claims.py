@@ -12,7 +12,7 @@ from torchrecorder.graph import Graph, Op, symbolic
 from torchrecorder.proof import formulas
 from torchrecorder.proof import words as names
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import JOINS
+from torchrecorder.proof.facts import JOINS, Claim
 from torchrecorder.proof.indices import beyond_span
 from torchrecorder.view.model import boxes_around
 
@@ -56,7 +56,7 @@ def faults(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int]
         node = computing[figure.key]
         runs = [coverage.facts.ops_of([call]) for part in (node, *node.parts) for call in part.calls]
         for text in formulas.faults(view.graph, node, [word.text for word in figure.words], runs):
-            yield f"“{text}” at {figure.key} is not what is computed there"
+            yield Claim(f"“{text}” at {figure.key} is not what is computed there", figure.key)
 
 
 def _recorded(graph: Graph, node: Node, words: str) -> Iterator[str]:
@@ -210,7 +210,8 @@ def _shapes(coverage: Coverage, letter: str, layout: Layout, calls: Iterable[int
         if not what and not all(_is_even(coverage, edge, of, others, texts) for edge, of in shown):
             what = "what it carries elsewhere"
         if what:
-            yield f"“{line.word}” on the line from {line.ends[0]} to {line.ends[1]} is not the shape of {what}"
+            where = "“{}” on the line from {} to {} is not the shape of".format(line.word, *line.ends)
+            yield Claim(f"{where} {what}", *line.ends)
 
 
 def _cuts(coverage: Coverage, edge: Edge, others: Mapping[int, Sequence[int]]) -> Iterator[str]:

@@ -60,6 +60,17 @@ class Fault:
     """Ids of the ops on the way of a line that take a part, which its words do not say."""
 
 
+class Claim(str):
+    """A sentence on words in a picture that are not true, with the keys of their node or of the ends of their line."""
+
+    keys: tuple[str, ...]
+
+    def __new__(cls, text: str, *keys: str) -> Claim:
+        made = super().__new__(cls, text)
+        made.keys = keys
+        return made
+
+
 @dataclass(slots=True)
 class Match:
     calls: dict[int, int] = field(default_factory=dict)

@@ -140,9 +140,16 @@ class FlowProof:
                 for (box, turn), head in product(turns.items(), heads):
                     if box not in turns_of.get(source, _NO_TURNS):
                         self.entering.setdefault((box, head), {}).setdefault(turn, set()).update(tails)
-                for tail, head in product(tails, heads) if is_free and not is_shaped_like else ():
+                is_beside = is_free and not is_shaped_like and not self._is_of_block_before(source, turns)
+                for tail, head in product(tails, heads) if is_beside else ():
                     if tail not in heads and (is_given or tail not in self.reading):
                         self.beside[tail, head] = op.id
+
+    def _is_of_block_before(self, source: int, turns: Mapping[int, int]) -> bool:
+        """Whether a block of a stack gives it to a later one, as blocks do without a line."""
+        made = self.coverage.turns.get(source, _NO_TURNS)
+        box = next((box for box, turn in turns.items() if made.get(box, turn) != turn), None)
+        return box is not None and self.view.boxes[box].repetition == "series"
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""

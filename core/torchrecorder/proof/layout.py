@@ -175,7 +175,7 @@ class _Lines:
         self.parts = {ends: next(filter(None, ways.values()), "") for ends, ways in edges.items()}
         self.leaving = leaving
         """The names of the outputs of an inset, by the line that carries them, where there are several lines."""
-        self.said = {(line.ends, part) for line in layout.lines if (part := operands.without_second(line.part))}
+        self.said = {(line.ends, part) for line in layout.lines if (part := operands.without_operand(line.part))}
         """Edges with what their words say that they carry."""
         self.tags = [figure for figure in layout.nodes if not figure.key]
         self.names = [(node.key, _beginnings(node)) for node in layout.nodes if node.key and node.words]

@@ -1,58 +1,80 @@
-"""The proof that the lines into a sign say which operand is which: `a − b` is not `b − a`.
+"""The proof that lines say which operand they bring: `a − b` is not `b − a`, nor are tokens before others behind them.
 
-The first operand comes in from the left, or from above at a sign whose data leaves at the right; else the line of the
-second one says so.
+What minds the order of its operands gets the first from the left, or from above where its data leaves at the right;
+a line that brings one out of its turn says which one it is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchrecorder.proof.facts import SIGNS
 
 if TYPE_CHECKING:
+    from torchrecorder.graph import Graph, Op
     from torchrecorder.layout.model import Layout, Line
     from torchrecorder.view import Node, View
 
-_SECOND = "2nd operand"
+_SAID = re.compile(r"(?:^| · )(\d+)(?:st|nd|rd|th) operand$")
 _SIDED = {sign for name, sign in SIGNS.items() if name not in ("add", "mul")}
 _CLOSE = 1.0
 """Points within which two lines come in at one place."""
 
 
 def faults(view: View, letter: str, layout: Layout) -> Iterator[str]:
-    """Sentences on signs whose operands stand the other way round than they say."""
-    signs = {figure.key: figure.rect for figure in layout.nodes if figure.is_round and figure.words[0].text in _SIDED}
-    for node in (node for node in view.nodes if f"{letter}{node.id}" in signs):
-        key = f"{letter}{node.id}"
-        right = signs[key].right
-        leaves_right = any(line.ends[0] == key and line.curve[0][0] > right - _CLOSE for line in layout.lines)
-        firsts, seconds = ([*_lines(view, letter, node, layout, at)] for at in (0, 1))
-        if any(_SECOND in line.part for line in firsts):
-            yield f"the first operand of node {key} is said to be the second"
-        for first, second in product(firsts, seconds):
-            if not _is_before(first, second, 1 if leaves_right else 0) and _SECOND not in second.part:
-                yield f"the operands of node {key} stand the other way round"
+    """Sentences on operands that stand in another order than they say."""
+    figures = {figure.key: figure for figure in layout.nodes}
+    for node in (node for node in view.nodes if node.kind == "op" and f"{letter}{node.id}" in figures):
+        key, op = f"{letter}{node.id}", view.graph.ops[node.own_ops[0]]
+        figure = figures[key]
+        if not (figure.is_round and figure.words[0].text in _SIDED) and not _joins_tokens(view.graph, op):
+            continue
+        leaves_right = any(
+            line.ends[0] == key and line.curve[0][0] > figure.rect.right - _CLOSE for line in layout.lines
+        )
+        in_turn: list[tuple[int, Line]] = []
+        for place, line in _lines(view, letter, node, layout, op):
+            if said := _SAID.search(line.part):
+                if int(said[1]) != place + 1:
+                    yield f"operand {place + 1} of node {key} is said to be another"
+            else:
+                in_turn.append((place, line))
+        in_turn.sort(key=lambda it: it[0])
+        for (a, first), (b, second) in pairwise(in_turn):
+            if a != b and not _is_before(first, second, 1 if leaves_right else 0):
+                yield f"operands {a + 1} and {b + 1} of node {key} stand the other way round"
 
 
-def without_second(part: str) -> str:
-    """The words of a line for what it carries, without that for a second operand."""
-    return part.removesuffix(_SECOND).removesuffix(" · ")
+def without_operand(part: str) -> str:
+    """The words of a line for what it carries, without those for which operand that is."""
+    return _SAID.sub("", part)
 
 
-def _lines(view: View, letter: str, node: Node, layout: Layout, at: int) -> Iterator[Line]:
-    """The lines that end at a sign with the first operand, or with the second."""
-    op = view.graph.ops[node.own_ops[0]]
+def _joins_tokens(graph: Graph, op: Op) -> bool:
+    """Whether an op has an equation, or makes an axis longer that is neither of examples, of channels nor the last."""
+    if op.name == "einsum":
+        return True
+    if not op.name.startswith("c") or op.name not in ("cat", "concat", "concatenate"):
+        return False
+    given, made = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
+    longer = [axis for axis in range(min(len(given), len(made))) if given[axis] != made[axis]]
+    inner = range(1 if len(made) == 3 else 2, len(made) - 1)
+    return len(longer) == 1 and longer[0] in inner
+
+
+def _lines(view: View, letter: str, node: Node, layout: Layout, op: Op) -> Iterator[tuple[int, Line]]:
+    """The lines that end at a node, each with the place of the operand that it brings alone."""
     operands = op.inputs[::-1] if op.target.rpartition(".")[2].startswith("__r") else op.inputs
-    tails = set[int]()
+    tails = dict[str, int]()
     for edge in view.edges:
-        if edge.head == node.id and [i for i, value in enumerate(operands) if value == edge.value] == [at]:
-            tails |= {edge.tail, *view.nodes[edge.tail].links}
-    keys = {f"{letter}{tail}" for tail in tails}
+        at = [i for i, value in enumerate(operands) if value == edge.value]
+        if edge.head == node.id and len(at) == 1:
+            tails |= {f"{letter}{tail}": at[0] for tail in (edge.tail, *view.nodes[edge.tail].links)}
     ending = (line for line in layout.lines if line.ends[1] == f"{letter}{node.id}" and line.tip is not None)
-    yield from (line for line in ending if line.ends[0] in keys)
+    yield from ((tails[line.ends[0]], line) for line in ending if line.ends[0] in tails)
 
 
 def _is_before(line: Line, other: Line, axis: int) -> bool:

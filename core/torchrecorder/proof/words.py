@@ -15,7 +15,7 @@ from math import isclose, prod
 
 from torchrecorder.graph import Call, Graph, Op
 from torchrecorder.proof.arguments import are_arguments
-from torchrecorder.proof.facts import JOINS, MOVES, changes_nothing
+from torchrecorder.proof.facts import JOINS, MOVES, Claim, changes_nothing
 from torchrecorder.view import Box, Node, View
 
 _ENGLISH = frozenset(
@@ -93,23 +93,23 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         own = [view.graph.ops[op] for ops in read for op in ops]
         behind = [*_behind(view.graph, own, shown)]
         if words and (wrong := _wrong(view.graph, thing, words, others, inner, rows.values(), given, behind)):
-            yield f"“{words}” at {key} names {wrong}, which nothing has there"
+            yield Claim(f"“{words}” at {key} names {wrong}, which nothing has there", key)
         for path in _unnamed(view.graph, thing, words.partition(" · ")[0]) if isinstance(thing, Node) else ():
-            yield f"“{words}” at {key} does not name {path}, which is not in what it names"
+            yield Claim(f"“{words}” at {key} does not name {path}, which is not in what it names", key)
         written = {op.attrs.get("0", "") for op in (*own, *inner) if op.name == "einsum"}
         known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
             yield f"“{equation[1]}” at {key} is not the equation there"
         axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
-            yield f"“{words}” at {key} says an axis that is not the one there"
+            yield Claim(f"“{words}” at {key} says an axis that is not the one there", key)
         for op in own:
             is_alone = getattr(thing, "kind", "") == "op" and words.partition(" · ")[0] == op.name
             if is_alone and op.name in _ALONG and "dim" not in words and _is_elsewhere(view, op):
-                yield f"“{words}” at {key} does not say its axis, which is not the last"
+                yield Claim(f"“{words}” at {key} does not say its axis, which is not the last", key)
             used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
             if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
-                yield f"“{words}” at {key} does not tell the outputs of {op.name} apart"
+                yield Claim(f"“{words}” at {key} does not tell the outputs of {op.name} apart", key)
         axes_said = [*_axes(words)]
         reads = [value for op in own for value in op.inputs] if axes_said else []  # few words say any
         near = {view.graph.values[at].producer for value in reads for at in way(view.graph, value)}
@@ -119,11 +119,11 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
             here = [op for op in over if op in own or op.id not in shown]  # and not what another node does
             if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here):
-                yield f"“{words}” at {key} says an axis that is another of what is drawn before"
+                yield Claim(f"“{words}” at {key} says an axis that is another of what is drawn before", key)
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
             if not any(run[0] == start and all(value == rest for value in run[1:]) for run in runs):
-                yield f"“{words}” at {key} says a run that is another"
+                yield Claim(f"“{words}” at {key} says a run that is another", key)
         numbers = [(op, float(text)) for op in own for text in op.attrs.values() if _NUMBER.fullmatch(text)]
         factors = [1 / number if op.name.strip("_") == "div" else number for op, number in numbers if number]
         for sign, inverse, square in _ROOT.findall(words):
@@ -131,38 +131,41 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             if not any(
                 isclose(it, one, rel_tol=1e-8) for it in factors for one in (root, *(() if sign else (1 / root,)))
             ):
-                yield f"“{words}” at {key} says a root, and no argument has that"
+                yield Claim(f"“{words}” at {key} says a root, and no argument has that", key)
         masks = [op.inputs[3] for op in own if op.name == "scaled_dot_product_attention" and len(op.inputs) > 3]
         made = {view.graph.values[[*way(view.graph, mask)][-1]].producer for mask in masks}
         facts = words.split(" · ")
         is_unsaid = getattr(thing, "kind", "") == "op" and not made.isdisjoint(op.id for op in behind)
         if not calls and ("masked" in facts if not masks else is_unsaid and "masked" not in facts):
-            yield f"“{words}” at {key} {'does not say its' if masks else 'has no'} mask"
+            yield Claim(f"“{words}” at {key} {'does not say its' if masks else 'has no'} mask", key)
         of_heads = [view.graph.calls[op.call] for op in inner if op.name == "multi_head_attention_forward"]
         is_masked = bool(of_heads) and not any(_MASKS.isdisjoint(row.inputs) for row in of_heads)
         if calls and (not is_masked if "masked" in facts else is_masked and any(map(_HEADS.match, facts))):
-            yield f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask"
+            yield Claim(f"“{words}” at {key} {'has no' if 'masked' in facts else 'does not say its'} mask", key)
         ends = {view.graph.values[[*way(view.graph, value)][-1]].producer for op in own for value in op.inputs}
         is_alone = words in _SIGNS and sum(edge.head == thing.id for edge in view.edges) < 2
         if (is_alone or "its transpose" in words) and is_alone == any(
             _is_transposed(view.graph, op) for op in own if words != "@"
         ):
-            yield f"“{words}” at {key} {'does not say' if is_alone else 'says'} that one side is the other, transposed"
+            yield Claim(
+                f"“{words}” at {key} {'does not say' if is_alone else 'says'} that one side is the other, transposed",
+                key,
+            )
         is_op = getattr(thing, "kind", "") == "op" and words.startswith(tuple(op.name for op in own[:1]))
         if is_op and not thing.differs:
             values = [value for span in thing.spans for value in span.values]
             if not are_arguments(own[0], words.partition(" · ")[2].removeprefix("· "), values):
-                yield f"“{words}” at {key} says a number that no argument is"
+                yield Claim(f"“{words}” at {key} says a number that no argument is", key)
         if (derivative := _DERIVATIVE.search(words)) and not _is_derivative(view.graph, own[0], given, derivative):
-            yield f"“{words}” at {key} says another derivative"
+            yield Claim(f"“{words}” at {key} says another derivative", key)
         ran = {len({op.id for op in own}), *(len(inside.get(call, ())) for call in calls)}
         if (counted := _COUNTED.search(words)) and int(counted[1]) not in ran:
-            yield f"“{words}” at {key} says another number of ops than run there"
+            yield Claim(f"“{words}” at {key} says another number of ops than run there", key)
         if any(int(n) != len(own) + 1 for n in re.findall(r"\+ all (\d+)", words)):
-            yield f"“{words}” at {key} adds another number of things"
+            yield Claim(f"“{words}” at {key} adds another number of things", key)
         acting = (op for op in behind if not _joins_nothing(view.graph, op) and not changes_nothing(op, op.name))
         if is_alone and (own[1:] or any(op.id in ends for op in acting)):
-            yield f"“{words}” at {key} does not say what it takes besides"
+            yield Claim(f"“{words}” at {key} does not say what it takes besides", key)
 
 
 def _is_derivative(graph: Graph, op: Op, given: Mapping[int, object], said: re.Match[str]) -> bool:

@@ -191,6 +191,8 @@ class View:
     """What is opened beside the picture, in the order of the letters."""
     left_out: tuple[int, ...] = ()
     """The ids of ops that no node stands for and that do more than change a shape; a note names them."""
+    silent: frozenset[tuple[int, ...]] = frozenset()
+    """The nodes whose formulas, and the edges, by both ends, whose shapes a proof refused: they are not said."""
     weakened: tuple[str, ...] = ()
     """What is drawn with less merging than was planned, since its proof failed, each with the reason."""
 

@@ -202,7 +202,8 @@ class _Parts:
         own = {*self._visible.facts.ops_of(head)}
         others = (at for op in own for at in self._alike(op, head) if at not in own)
         again = {self._traced(value)[0] for at in others for value in self._graph.ops[at].inputs}
-        is_read = any(at in tail.values or self._tail(at) in (tail.id, *tail.links) for at in again)
+        is_read = self._traced(edge.value)[0] in again
+        is_read |= any(at in tail.values or self._tail(at) in (tail.id, *tail.links) for at in again)
         return any(box.repetition == "loop" for box in inside) and bool(again) and not is_read
 
     def _arguments(self, edge: Edge) -> set[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Never
+from typing import Any, Never
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.drawing import draw as drawing
@@ -16,9 +18,12 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineError, FailedInside
 from torchrecorder.graph import Graph
+from torchrecorder.layout import edge_shapes
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Layout
 from torchrecorder.layout.paper import PaperLayout
+from torchrecorder.proof import Claim
+from torchrecorder.recording.run import capture
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, Views
 from torchrecorder.view.templates.choice import Choice
@@ -135,6 +140,60 @@ def test_a_layout_with_faults_gives_way_to_the_layered_one(engine: Asked, monkey
     (layered,) = drawn(engine, mlp(), options=DrawingOptions(layout="layered"))
     assert layered.svg == picture.svg
     assert not layered.weakened
+
+
+def test_a_shape_that_is_not_so_is_left_out(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = edge_shapes._shape
+
+    def wrong(view: View, value: int, show: Collection[str]) -> str:
+        return shape(view, value, show).replace("16", "4321")
+
+    options = DrawingOptions(fold=False)
+    (before,) = drawn(engine, residual_block(), options=options)
+    monkeypatch.setattr(edge_shapes, "_shape", wrong)
+    (picture,) = drawn(engine, residual_block(), options=options)
+    assert all(re.fullmatch("left out, since it is not so: “.*4321.*” on the line .*", it) for it in picture.weakened)
+    assert picture.weakened
+    assert "4321" not in picture.svg
+    assert [node.rect.width for node in picture.layout.nodes] == [node.rect.width for node in before.layout.nodes]
+    (layered,) = drawn(engine, residual_block(), options=replace(options, layout="layered"))
+    assert "4321" not in layered.svg
+
+
+def test_a_formula_that_is_not_so_is_left_out(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gate(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            return (x - y).sigmoid() * (x + 1)
+
+    class Gated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate, self.head = Gate(), nn.Linear(4, 4)
+
+        def forward(self, x: Tensor, y: Tensor) -> Any:
+            return self.head(self.gate(x, y))
+
+    with torch.no_grad():
+        graph = capture(Gated(), (torch.ones(2, 4), torch.ones(2, 4)))
+    options = DrawingOptions(depth=1)
+    (true,) = drawn(engine, graph, options=options)
+    assert "sigmoid(x − y)" in true.svg
+    monkeypatch.setattr("torchrecorder.labels.labels.in_short", lambda *_, **__: "sigmoid(x + y) × (x + 1)")
+    (picture,) = drawn(engine, graph, options=options)
+    (reason,) = picture.weakened
+    assert reason.startswith("left out, since it is not so: “sigmoid(x + y) × (x + 1)” at ")
+    assert "x + y" not in picture.svg
+    assert "Gate" in picture.svg
+
+
+def test_words_that_stay_wrong_cost_the_layout_once(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "faults", lambda *_: (Claim("“x” at 0 is not what is computed there", "0"),))
+    (picture,) = drawn(engine, mlp(), options=DrawingOptions())
+    assert [it.partition(":")[0] for it in picture.weakened] == [
+        "left out, since it is not so",
+        "layered, since the layout of a paper has faults",
+        "a layered layout with faults",
+    ]
 
 
 def test_a_layered_layout_with_faults_is_said(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:

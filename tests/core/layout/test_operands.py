@@ -1,16 +1,19 @@
-"""Lines into signs that mind which operand is which."""
+"""Lines into what minds which operand is which."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from tests.core.graph.building import Net
 from tests.core.proof.test_layout import layered, paper, view_of
 from torchrecorder.graph import Graph
+from torchrecorder.layout import operands
 from torchrecorder.layout.model import Layout
-from torchrecorder.layout.operands import SECOND, with_seconds
+from torchrecorder.layout.operands import with_operands
 from torchrecorder.proof.layout import faults
 from torchrecorder.view import View
 
@@ -51,11 +54,11 @@ def test_a_second_operand_that_comes_in_from_there_says_so(turned: bool) -> None
     """The same lines are those of the other difference."""
     layout, view = paper(view_of(beside("sub", turned=turned))), view_of(beside("sub", turned=not turned))
     assert "stand the other way round" in " ".join(faults(view, layout))
-    said = with_seconds(view, "", layout)
-    assert [line.part for line in said.lines if line.part] == [SECOND]
+    said = with_operands(view, "", layout)
+    assert [line.part for line in said.lines if line.part] == ["2nd operand"]
     assert faults(view, said) == ()
-    lines = [line._replace(part="" if line.part else SECOND) for line in said.lines]
-    assert "is said to be the second" in " ".join(faults(view, replace(said, lines=lines)))
+    lines = [line._replace(part="" if line.part else "2nd operand") for line in said.lines]
+    assert "is said to be another" in " ".join(faults(view, replace(said, lines=lines)))
 
 
 def test_a_layered_layout_says_it_of_one_of_two_differences() -> None:
@@ -65,7 +68,7 @@ def test_a_layered_layout_says_it_of_one_of_two_differences() -> None:
         layout = layered(view)
         words += [line.part for line in layout.lines if line.part]
         assert faults(view, layout) == ()
-    assert words == [SECOND]
+    assert words == ["2nd operand"]
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -80,5 +83,54 @@ def test_a_sum_is_the_same_in_any_order() -> None:
     for turned in (False, True):
         view = view_of(beside("add", turned=turned))
         layout = paper(view)
-        assert layout == with_seconds(view, "", layout)
+        assert layout == with_operands(view, "", layout)
         assert faults(view, layout) == ()
+
+
+def joined(op: str, order: Sequence[int], shape: tuple[int, ...] = (2, 4, 8), along: int = 1) -> Graph:
+    """Three layers that one op joins in an order."""
+    net = Net("Joined")
+    x = net.input("x", *shape)
+    ways = [net.layer(f"way{i}", name, x, shape) for i, name in enumerate(("Linear", "Conv1d", "GRU"))]
+    made = tuple(size * (3 if axis == along and op == "cat" else 1) for axis, size in enumerate(shape))
+    return net.graph(net.op(op, *(ways[i] for i in order), shape=made))
+
+
+def words_of(view: View, layout: Layout) -> dict[str, str]:
+    """What is said of the operand that each layer gives."""
+    names = {str(node.id): node.name for node in view.nodes}
+    return {names[line.ends[0]]: line.part for line in layout.lines if line.part}
+
+
+@pytest.mark.parametrize("op", ["cat", "einsum"])
+def test_tokens_and_sides_of_an_equation_that_come_in_out_of_their_turn_are_counted(op: str) -> None:
+    said = dict[str, str]()
+    for order in permutations(range(3)):
+        view = view_of(joined(op, order))
+        layout = paper(view)
+        assert faults(view, layout) == ()
+        assert words_of(view, layout) == {}
+        other = view_of(joined(op, order[1:] + order[:1]))
+        assert "operand" in " ".join(faults(other, layout))
+        counted = with_operands(other, "", layout)
+        assert faults(other, counted) == ()
+        said |= words_of(other, counted)
+        lines = [line._replace(part=line.part.replace("3rd", "2nd")) for line in counted.lines]
+        assert ("is said to be another" in " ".join(faults(other, replace(counted, lines=lines)))) == (
+            "3rd operand" in words_of(other, counted).values()
+        )
+    assert "3rd operand" in said.values()
+
+
+def test_channels_are_joined_in_any_order() -> None:
+    for order in permutations(range(3)):
+        for shape, along in ((2, 4, 8, 8), 1), ((2, 4, 8), 2), ((4, 8, 8), 0):
+            view = view_of(joined("cat", order, shape, along))
+            layout = paper(view)
+            assert words_of(view, layout) == {}
+            assert faults(view, layout) == ()
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd")])
+def test_operands_are_counted_in_english(n: int, said: str) -> None:
+    assert operands._ordinal(n) == said

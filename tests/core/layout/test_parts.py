@@ -16,7 +16,6 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.layout.finish import finished
 from torchrecorder.layout.model import Layout
-from torchrecorder.layout.operands import SECOND
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof.layout import faults
 from torchrecorder.request import read_drawing
@@ -59,7 +58,7 @@ def named(view: View) -> Counter[str]:
 def written(drawing: Drawing) -> Counter[str]:
     """The words beside lines, and what stands behind the names of nodes at their readers."""
     tags = (word.text.rpartition(" · ")[2] for node in drawing.layout.nodes if not node.key for word in node.words)
-    return Counter([*(word.text.removesuffix(f" · {SECOND}") for word in drawing.layout.words), *tags])
+    return Counter([*(word.text.removesuffix(" · 2nd operand") for word in drawing.layout.words), *tags])
 
 
 def paper(view: View) -> Layout:

@@ -25,7 +25,7 @@ from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.geometry import Rect
 from torchrecorder.layout.layered import arranged
 from torchrecorder.layout.model import Figure, Layout, Line
-from torchrecorder.layout.operands import with_seconds
+from torchrecorder.layout.operands import with_operands
 from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
@@ -87,7 +87,7 @@ def paper(view: View) -> Layout:
 
 
 def layered(view: View) -> Layout:
-    return with_seconds(view, "", arranged(laid_out(to_dot(view).source)))
+    return with_operands(view, "", arranged(laid_out(to_dot(view).source)))
 
 
 @pytest.mark.parametrize("kind", [paper, layered])

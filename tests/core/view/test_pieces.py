@@ -728,3 +728,31 @@ def test_all_pieces_of_a_part_are_said_as_that_part(n: int, words: str) -> None:
     assert faults(view) == ()
     for false in {"", "[:, :2]", "[:, 2:]", "[:, :2] 1st half"} - {words}:
         assert faults(replace(view, edges=tuple(replace(it, part=false) if it is edge else it for it in view.edges)))
+
+
+class WrittenThenRead(nn.Module):
+    """A loop that writes its steps into a tensor, and one whose turns read all of that beside a state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last, self.weigh = nn.LSTMCell(3, 8), nn.LSTMCell(8, 8), nn.Linear(16, 1)
+
+    def forward(self, x: Tensor) -> Any:
+        state = x.new_zeros(2, 8), x.new_zeros(2, 8)
+        seen = x.new_zeros(2, 5, 8)
+        for t in range(5):
+            state = self.first(x[:, t], state)
+            seen[:, t] = state[0]
+        h, c = x.new_zeros(2, 8), x.new_zeros(2, 8)
+        for _ in range(4):
+            shares = self.weigh(torch.cat((h.unsqueeze(1).expand(2, 5, 8), seen), -1)).softmax(1)
+            h, c = self.last((shares * seen).sum(1), (h, c))
+        return h
+
+
+def test_what_all_turns_read_is_no_first_step() -> None:
+    with torch.no_grad():
+        view = make_view(capture(WrittenThenRead(), (torch.ones(2, 5, 3),)), DrawingOptions(depth=9))
+    (written,) = (node.id for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "setitem")
+    assert not any(edge.part for edge in view.edges if edge.tail == written)
+    assert faults(view) == ()

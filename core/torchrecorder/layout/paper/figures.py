@@ -11,7 +11,7 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.dot import flags
 from torchrecorder.layout.geometry import Curve, Point, Rect, part
 from torchrecorder.layout.model import PAD, EdgeStyle, Figure, Layout, Line, NodeStyle, Title, Word, title_rect
-from torchrecorder.layout.operands import with_seconds
+from torchrecorder.layout.operands import with_operands
 from torchrecorder.layout.paper.cards import Card, Said
 from torchrecorder.layout.paper.model import Piece, Wire
 from torchrecorder.layout.paper.panels import Panels
@@ -72,7 +72,7 @@ class Figures:
         lines = [_line(path, self._letter) for path in _joined(self._paths)]
         wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
         layout = Layout(*self._at(wide, high), boxes, [figure for _, figure in self._nodes], lines, titles)
-        return with_seconds(self._view, self._letter, layout)
+        return with_operands(self._view, self._letter, layout)
 
     def _at(self, across: float, along: float) -> Point:
         return (along, across) if self._is_sideways else (across, along)

@@ -112,7 +112,7 @@ class Interiors:
         # a model may hold a call of its kind, also one by way of another kind: neither is a line
         if not is_closed or self._key(model) in self._making:
             return node
-        if not (self.of(model).is_line and self.of(first).is_line):
+        if not (self.of(model).is_line and self.of(first).is_line) or any(map(self._gives_aside, node.calls)):
             return node
         parts: list[Node] = []
         for part in (part for inner in self.exactly(first).nodes for part in inner.parts or (inner,)):
@@ -122,6 +122,13 @@ class Interiors:
         main = max((part for part in parts if part.calls), key=lambda part: tree.n_params(part.calls[0]))
         name = self.graph.calls[first].module if node.repeat == 1 else ""
         return replace(node, calls=main.calls, parts=tuple(parts), name=name)
+
+    def _gives_aside(self, call: int) -> bool:
+        """Whether a layer gives besides its data what no line in it shows, such as the lengths of what it gives."""
+        ops = {*self.tree.all_ops_of(call)}
+        given = map(self.graph.values.__getitem__, self.graph.calls[call].outputs.values())
+        made = (it.id for it in given if it.producer in ops and it.id in self.visible.facts.aside)
+        return any(self.visible.is_read_outside(value, call) for value in made)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> Draft:
         return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
