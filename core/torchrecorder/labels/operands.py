@@ -377,7 +377,7 @@ def _way(graph: Graph, value: int) -> list[_Step]:
         producer = graph.values[value].producer
         op = None if producer is None else graph.ops[producer]
         way.append((value, op))
-        if op is None or not op.inputs or not _moves(op):
+        if op is None or not op.inputs or not moves(op):
             return way
         value = op.inputs[0]
 
@@ -387,7 +387,7 @@ def origin(graph: Graph, value: int) -> int:
     return _way(graph, value)[-1][0]
 
 
-def _moves(op: Op) -> bool:
+def moves(op: Op) -> bool:
     is_index = op.name == "getitem" and len(op.inputs) == 1
     return op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_index
 

@@ -25,7 +25,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim same size axis axes none
+    dim same size axis axes none likewise
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
