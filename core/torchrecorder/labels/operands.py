@@ -85,17 +85,24 @@ class Operands:
                 return {i: "its transpose"}
         return {}
 
-    def seen(self, op: Op) -> Sequence[int | str]:
-        """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""
-        value = op.inputs[0] if op.inputs else -1
-        while value not in self._drawn and (made := self.graph.values[value].producer) is not None:
+    def seen(self, op: Op) -> Sequence[int | str] | Mapping[int, int]:
+        """The shape of what an op reads where it was last drawn; if axes changed places since, by axis that there.
+
+        An axis is known by its size, so those of the same size are left out, and all if the tensor was reshaped, too.
+        """
+        values, value, is_turned, is_whole = self.graph.values, op.inputs[0] if op.inputs else -1, False, True
+        shape = values[value].shape
+        while value not in self._drawn and (made := values[value].producer) is not None:
             row = self.graph.ops[made]
             if made in self._owners or not row.inputs or not (row.name in SHAPING or row.kind == "pass"):
                 break
-            if row.name in EXCHANGES:
-                return ()
+            is_turned |= row.name in EXCHANGES
+            is_whole &= row.name in EXCHANGES or values[row.inputs[0]].shape == values[value].shape
             value = row.inputs[0]
-        return self.graph.values[value].shape
+        before = values[value].shape
+        if not is_turned:
+            return before
+        return {i: before.index(n) for i, n in enumerate(shape) if is_whole and before.count(n) == 1}
 
     def masked(self, node: Node, op: Op) -> list[str]:
         """`masked` of an attention that gets a mask which no line brings."""
