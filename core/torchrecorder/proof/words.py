@@ -118,12 +118,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
             numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
             here = [op for op in over if op in own or op.id not in shown]  # and not what another node does
-            known = [op for op in here if _turned(view.graph, op, shown) and (name, *at.split(", ")) in axes]
-            if (
-                over
-                and not known
-                and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here)
-            ):
+            moved = [op for op in here if _turned(view.graph, op, shown) and (name, *at.split(", ")) in axes]
+            is_known = bool(moved) and name != "getitem"
+            is_known |= any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here)
+            if over and not is_known:
                 yield f"“{words}” at {key} says an axis that is another of what is drawn before"
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
