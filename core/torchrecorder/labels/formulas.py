@@ -343,7 +343,7 @@ class _FormulaWriter:
             is_free = self._values.setdefault(name, whole) == whole
             if is_free or op is None or op.name not in PIECES:  # else it is `x[0]`
                 return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
-        if is_taken and not self._is_of_seen(op):  # what a line brings
+        if is_taken and (op.id in self.names.drawn or not self._is_of_seen(op)):  # what a line brings
             return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
         if is_inner and self._values.get(text) == op.inputs[0] and text == self.names.own(value, reader, self.base):

@@ -53,6 +53,7 @@ class Operands:
     ) -> None:
         self.view, self.graph, self.tree, self.names = view, view.graph, tree, Names(view.graph)
         self._operand = operand
+        self.names.drawn = self._owners
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
@@ -268,6 +269,8 @@ class Names:
         self.graph = graph
         self.given = set[int]().union(*graph.outputs.values())
         """The tensors that the model gives."""
+        self.drawn: Collection[int] = ()
+        """The ops that nodes of a picture show."""
 
     @cached_property
     def readers(self) -> dict[int, list[Op]]:

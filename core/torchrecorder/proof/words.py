@@ -48,6 +48,8 @@ _TURNS = frozenset(
 _TRANSPOSED = frozenset(("transpose", "t", "T", "mT", "swapaxes", "swapdims"))
 """Those that exchange two."""
 _INDEXED = re.compile(r"(?<=[\w)])\[([^\[\]]+)\]")
+_BREAK = re.compile(r",(?: ·)? (?=[^\[\]]*\])")
+"""Where an index goes on in the next line."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -192,7 +194,7 @@ def _is_transposed(graph: Graph, op: Op) -> bool:
 def _axes(words: str) -> Iterator[tuple[str, str]]:
     """The axes that words say, each with its op, and the indices behind a name."""
     yield from ((match[1], match[2]) for match in _OVER.finditer(words.replace("−", "-")))
-    yield from (("getitem", match[1]) for match in _INDEXED.finditer(words))
+    yield from (("getitem", match[1]) for match in _INDEXED.finditer(_BREAK.sub(", ", words)))
 
 
 def _is_elsewhere(view: View, op: Op, shown: Set[int]) -> bool:

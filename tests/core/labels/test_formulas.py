@@ -103,6 +103,13 @@ def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
     assert drawn(often).count("q[:, 1]") == 1  # another one in each turn has no index
 
 
+def test_an_index_that_a_node_shows_is_not_written_again() -> None:
+    graph = capture(Computing(lambda q, k, v: -q[..., :2] / k[..., 2:3]).eval(), (torch.ones(1, 3, 4),))
+    ops, names = [op.id for op in graph.ops if op.call == 0 and op.name != "getitem"], Names(graph)
+    names.drawn = [max(op.id for op in graph.ops if op.name == "getitem")]
+    assert formula(names, ops, ops[-1], 160) == "(−q[..., :2]) / (·)"
+
+
 def test_two_outputs_of_an_op_are_told_apart() -> None:
     def scaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         deviation, mean = torch.std_mean(q, dim=1, keepdim=True)
