@@ -12,7 +12,7 @@ from math import prod
 from torchrecorder.graph import Graph, Op
 from torchrecorder.labels.names import clean
 from torchrecorder.labels.op_words import OVER_AXES, axes_of, digits, root_of
-from torchrecorder.labels.operands import Names, origin, turned
+from torchrecorder.labels.operands import Names, moves, origin, turned
 from torchrecorder.view import Node
 from torchrecorder.view.facts import regroups
 from torchrecorder.view.node_kinds import COMPARED, SYMBOLS, is_reflected, plain
@@ -47,6 +47,7 @@ _LESS = names("dim mode p reduction length")
 """Settings that a formula leaves out if it is too long with them."""
 _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+_NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _MINUS = re.compile(r"-(?=\d|inf)")
 _CLASS = re.compile(r"\b(?!None\b|True\b|False\b)[^\W\d]\w*")  # `ndarray`, in place of an index without a name
 _NAMES = {"scaled_dot_product_attention": "attention"}
@@ -76,9 +77,10 @@ def in_short(
     graph, ops = known.graph, node.ops
     spans = {span.name for span in node.spans}
     turning = frozenset(op for op in ops if not spans.isdisjoint((graph.ops[op].name, *graph.ops[op].attrs)))
-    last, written = _end(known, ops) if node.op is None else node.op, ""
+    ends = _ends(known, ops) if node.op is None else [node.op]
+    last, written, twin = ends[0] if ends else None, "", _twin(known, node, ends, base)
     for inside in ({*ops, *aside}, ops):
-        if last is None or written:
+        if last is None or written or (ends[1:] and not twin):
             break
         text = formula(known, inside, last, limit, base, turning)
         is_whole = text and "…" not in text and not (node.op is None and _CODE.search(text))
@@ -87,7 +89,10 @@ def in_short(
     places: dict[tuple[str | None, int | None], Op] = {(op.source, op.offset): op for op in reads}
     twins = ((op, twin) for place, twin in places.items() for op in known.at_place[place])
     is_turn = is_again and any(op.call == twin.call and op.attrs != twin.attrs for op, twin in twins)
-    written = "" if is_turn else written  # another one in each turn
+    likewise = ", ".join(other for name, other in twin.items() if name in _NAME.findall(written))
+    written = "" if is_turn or (ends[1:] and not likewise) else written  # another one in each turn
+    written = f"{written} · {likewise} likewise" if likewise else written
+    written = written if len(written) <= limit else ""
     return written if written or node.op is None else in_numbers(graph, ops, limit)
 
 
@@ -154,13 +159,37 @@ def _by_variables(
     return max(found, key=lambda it: len(it[0]))[1]
 
 
-def _end(known: Names, ops: Collection[int]) -> int | None:
-    """The op that gives the one tensor which others read; None if they read more, or nothing is computed."""
+def _ends(known: Names, ops: Collection[int]) -> list[int]:
+    """The ops that give the tensors which others read; none if nothing is computed, or one gives several."""
     graph, ops = known.graph, {*ops}
     rows = [graph.ops[op] for op in sorted(ops)]
     ends = [(op, value) for op in rows for value in op.outputs if _is_read(known, value, ops)]
     is_moved = all(op.name in SHAPING | PIECES or op.kind == "pass" for op in rows)
-    return ends[0][0].id if len(ends) == 1 and ends[0][0].outputs[0] == ends[0][1] and not is_moved else None
+    return [] if is_moved or any(op.outputs[0] != value for op, value in ends) else [op.id for op, _ in ends]
+
+
+def _twin(known: Names, node: Node, ends: Sequence[int], base: int) -> dict[str, str]:
+    """By name the one in its place where the second of two ends is computed, `{"q": "k"}`, if one tensor alone is."""
+    graph, ops, twin, replaced = known.graph, {*node.ops}, dict[str, str](), set[tuple[int, int]]()
+    first, second = (graph.ops[op] for op in (ends if len(ends) == 2 else (0, 0)))
+    pending = [(first.outputs[0], second.outputs[0], first, second)] if first != second else []
+    for one, other, *readers in pending:
+        rows = [graph.values[value] for value in (one, other)]
+        made = [graph.ops[row.producer] for row in rows if row.producer is not None]
+        is_own, is_moved = any(op.id in ops for op in made), all(map(moves, made))
+        if one != other and (is_moved or not is_own):
+            of_one, of_other = (known.own(row.id, op, base) for row, op in zip(rows, readers, strict=True))
+            twin |= {of_one: of_other} if of_one and of_other != of_one else {}
+        acts = {(row.index, op.name, *op.attrs.items()) for row, op in zip(rows, made, strict=False)}
+        if one == other:
+            continue
+        if len(made) == 2 and len(acts) == 1 and (is_moved or is_own):
+            pending += ((*pair, *made) for pair in zip(*(op.inputs for op in made), strict=True))
+        elif is_own and not is_moved:
+            return {}
+        else:
+            replaced.add((one, other))
+    return twin if len(replaced) == 1 and "" not in twin.values() else {}
 
 
 def _is_read(known: Names, value: int, inside: Collection[int]) -> bool:
@@ -314,7 +343,7 @@ class _FormulaWriter:
             is_free = self._values.setdefault(name, whole) == whole
             if is_free or op is None or op.name not in PIECES:  # else it is `x[0]`
                 return name if is_free else "…", _TIGHT if " " not in name else 0  # `mask ≠ 0`
-        if is_taken and not self._is_of_seen(op):  # what a line brings
+        if is_taken and (op.id in self.names.drawn or not self._is_of_seen(op)):  # what a line brings
             return NAMELESS if self._values.setdefault(NAMELESS, value) == value else "…", _TIGHT
         text, binds = self.of_value(op.inputs[0], reader)
         if is_inner and self._values.get(text) == op.inputs[0] and text == self.names.own(value, reader, self.base):

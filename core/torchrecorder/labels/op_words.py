@@ -59,14 +59,14 @@ def op_label(
     op: Op,
     spans: Sequence[Span] = (),
     others: Mapping[int, str] | None = None,
-    seen: Sequence[int | str] | None = None,
+    seen: Sequence[int | str] | Mapping[int, int] | None = None,
     *,
     is_alone: bool = False,
 ) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place.
 
-    `others` are the tensors that no line brings, by their position, `seen` the shape that a line brings. If it
-    `is_alone`, the node is drawn for no other op.
+    `others` are the tensors that no line brings, by their position, `seen` the shape that a line brings, or its axes.
+    If it `is_alone`, the node is drawn for no other op.
     """
     name = plain(op.name)
     if kinds := values_of(spans, ""):
@@ -151,10 +151,10 @@ def in_two(words: str, most: int = MAX_NAME) -> tuple[str, str]:
     return name, names
 
 
-def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> str:
+def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | Mapping[int, int] | None = None) -> str:
     """The exponent of a power, and the axes of an op that is not over the last one, as no shape tells them.
 
-    `dim …` if they are others in the shape that a reader sees.
+    They are those of the shape that a reader sees, or `dim …` if they are not known there.
     """
     first = op.attrs.get("1", "")
     if op.name not in OVER_AXES:
@@ -163,11 +163,14 @@ def axes_of(graph: Graph, op: Op, seen: Sequence[int | str] | None = None) -> st
     shape = graph.values[op.inputs[0]].shape
     axes = re.findall(r"-?\d+", given) if len(shape) > 1 and _AXES.fullmatch(given) else []
     numbers, n = [int(axis) for axis in axes], len(shape)
+    if isinstance(seen, Mapping) and all(at % n in seen for at in numbers):
+        numbers = [seen[at % n] for at in numbers]
+        seen = None
     parts = [slice(at, None) if at < 0 else slice(at + 1) for at in numbers]
     if not {at % n for at in numbers} - {n - 1}:
         return ""
-    is_seen = seen is None or all(seen[it] == shape[it] for it in parts)
-    return f"dim {', '.join(axes)}".replace("-", "−") if is_seen else "dim …"
+    is_seen = seen is None or (not isinstance(seen, Mapping) and all(seen[it] == shape[it] for it in parts))
+    return f"dim {', '.join(map(str, numbers))}".replace("-", "−") if is_seen else "dim …"
 
 
 def _place(op: Op) -> tuple[object, ...]:

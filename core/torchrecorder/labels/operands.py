@@ -53,6 +53,7 @@ class Operands:
     ) -> None:
         self.view, self.graph, self.tree, self.names = view, view.graph, tree, Names(view.graph)
         self._operand = operand
+        self.names.drawn = self._owners
 
     def said(self, node: Node, op: Op) -> dict[int, str]:
         """By position among the tensors that an op reads, the words of those that no line brings."""
@@ -85,17 +86,24 @@ class Operands:
                 return {i: "its transpose"}
         return {}
 
-    def seen(self, op: Op) -> Sequence[int | str]:
-        """The shape of what an op reads where it was last drawn; empty if its axes changed places since."""
-        value = op.inputs[0] if op.inputs else -1
-        while value not in self._drawn and (made := self.graph.values[value].producer) is not None:
+    def seen(self, op: Op) -> Sequence[int | str] | Mapping[int, int]:
+        """The shape of what an op reads where it was last drawn; if axes changed places since, by axis that there.
+
+        An axis is known by its size, so those of the same size are left out, and all if the tensor was reshaped, too.
+        """
+        values, value, is_turned, is_whole = self.graph.values, op.inputs[0] if op.inputs else -1, False, True
+        shape = values[value].shape
+        while value not in self._drawn and (made := values[value].producer) is not None:
             row = self.graph.ops[made]
             if made in self._owners or not row.inputs or not (row.name in SHAPING or row.kind == "pass"):
                 break
-            if row.name in EXCHANGES:
-                return ()
+            is_turned |= row.name in EXCHANGES
+            is_whole &= row.name in EXCHANGES or values[row.inputs[0]].shape == values[value].shape
             value = row.inputs[0]
-        return self.graph.values[value].shape
+        before = values[value].shape
+        if not is_turned:
+            return before
+        return {i: before.index(n) for i, n in enumerate(shape) if is_whole and before.count(n) == 1}
 
     def masked(self, node: Node, op: Op) -> list[str]:
         """`masked` of an attention that gets a mask which no line brings."""
@@ -261,6 +269,8 @@ class Names:
         self.graph = graph
         self.given = set[int]().union(*graph.outputs.values())
         """The tensors that the model gives."""
+        self.drawn: Collection[int] = ()
+        """The ops that nodes of a picture show."""
 
     @cached_property
     def readers(self) -> dict[int, list[Op]]:
@@ -377,7 +387,7 @@ def _way(graph: Graph, value: int) -> list[_Step]:
         producer = graph.values[value].producer
         op = None if producer is None else graph.ops[producer]
         way.append((value, op))
-        if op is None or not op.inputs or not _moves(op):
+        if op is None or not op.inputs or not moves(op):
             return way
         value = op.inputs[0]
 
@@ -387,7 +397,7 @@ def origin(graph: Graph, value: int) -> int:
     return _way(graph, value)[-1][0]
 
 
-def _moves(op: Op) -> bool:
+def moves(op: Op) -> bool:
     is_index = op.name == "getitem" and len(op.inputs) == 1
     return op.name in SHAPING or op.name in PIECES or op.kind == "pass" or is_index
 

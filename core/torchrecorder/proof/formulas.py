@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(r"[−-]?(inf|\d+(\.\d+)?(e[-+−]?\d+)?)")
 _COUNTED = re.compile(r"\d+ op")
 _LISTED = re.compile(r"\d+ ops\b[^·…]*(?=·|$)")
+_LIKEWISE = re.compile(r"(.*?) ((?:\S+, )*\S+) likewise\b")
 _FORMULA = re.compile(r" [+−×/@%] | // |[√²³^|ᵀ]|\w\([^)]|^−")
 _SIGNS = {
     "+": "add iadd radd",
@@ -193,6 +194,8 @@ def faults(graph: Graph, node: Node, lines: Sequence[str], runs: Sequence[Collec
         ways.append([it for it in facts if _FORMULA.search(it) and not _COUNTED.match(it) and not is_so(it, name)])
     yield from min(ways, key=len)
     words = " ".join(lines)
+    if (twin := _LIKEWISE.search(words)) and not any(_is_likewise(graph, ops, twin) for ops in insides if ops):
+        yield f"{twin[2]} likewise"
     if node.kind == "function" and (counted := _LISTED.search(words)) and any(_unsaid(own, words)):
         yield counted[0].strip()
 
@@ -207,16 +210,47 @@ def _unsaid(ops: Sequence[Op], words: str) -> Iterator[str]:
             yield name
 
 
-def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
-    """Whether some ops compute a formula in the end; not if it cannot be read."""
+def _is_likewise(graph: Graph, ops: Sequence[Op], said: re.Match[str]) -> bool:
+    """Whether some ops give two tensors, and the second one by the same ops of the same, but for one other tensor.
+
+    Its names are not those in the formula of the first.
+    """
+    own, ends = {op.id for op in ops}, _ends(graph, ops)
+    known = {*re.findall(r"[\w.]+", said[1])}
+    unlike = _unlike(graph, own, *ends) if len(ends) == 2 else {()}
+    return len(unlike) == 1 and () not in unlike and known.isdisjoint(said[2].split(", "))
+
+
+def _unlike(graph: Graph, own: Collection[int], one: int, other: int) -> set[tuple[int, ...]]:
+    """The pairs of tensors, of other ops, that two are made of in the same way; an empty one if they are not."""
+    if one == other:
+        return set()
+    rows = [graph.values[value] for value in (one, other)]
+    a, b = (None if row.producer is None else graph.ops[row.producer] for row in rows)
+    is_inner = any(op is not None and op.id in own and not _is_move(op) for op in (a, b))
+    if a is None or b is None or rows[0].index != rows[1].index or (a.name, a.attrs) != (b.name, b.attrs):
+        return {()} if is_inner else {(one, other)}
+    if not (is_inner or (_is_move(a) and a.inputs)):
+        return {(one, other)}
+    return set[tuple[int, ...]]().union(*(_unlike(graph, own, *pair) for pair in zip(a.inputs, b.inputs, strict=True)))
+
+
+def _is_move(op: Op) -> bool:
+    return op.kind == "pass" or op.name in MOVES or (op.name == "getitem" and len(op.inputs) == 1)
+
+
+def _ends(graph: Graph, ops: Sequence[Op]) -> Collection[int]:
+    """The tensors that some ops give in the end."""
     own, made = {op.id for op in ops}, [value for op in ops for value in op.outputs]
     inside = {value for op in ops for value in op.inputs}
     outside = {value for op in graph.ops if op.id not in own for value in op.inputs}.union(*graph.outputs.values())
     unread = [value for value in made if value not in inside]
-    ends, proof = (
-        [it for it in unread if it in outside] or outside.intersection(made) or unread,
-        _FormulaProof(graph, own),
-    )
+    return [it for it in unread if it in outside] or outside.intersection(made) or unread
+
+
+def is_computed(graph: Graph, ops: Sequence[Op], text: str, name: str = "") -> bool:
+    """Whether some ops compute a formula in the end; not if it cannot be read."""
+    ends, proof = _ends(graph, ops), _FormulaProof(graph, {op.id for op in ops})
     text = f"· {text}" if text.startswith(("× ", "/ ")) else text  # `× √768` of what a line brings
     term = _term(text) or _term(f"{name}({text})")  # what is given to the op that stands before it, `cat · a, b`
     return term is not None and any(proof.is_so(term, end) for end in ends)

@@ -25,7 +25,7 @@ _ENGLISH = frozenset(
     both ways heads function with without and instead identity only inputs swapped skip mask other or by op ops not run
     another computed densely connected outputs B M k T kFLOPs MFLOPs GFLOPs TFLOPs FLOPs inf nan True False None e
     param tensors kinds numbers masked expansion reduction first then is N t all every pruned weight_norm spectral_norm
-    dim same size axis axes none
+    dim same size axis axes none likewise
     """.split()  # noqa: SIM905 - it reads as a sentence
 )
 _ANEW = re.compile(r"_like$|^new_|^(normal|uniform|exponential|zero)_$")  # ops that take no numbers from what they read
@@ -48,6 +48,8 @@ _TURNS = frozenset(
 _TRANSPOSED = frozenset(("transpose", "t", "T", "mT", "swapaxes", "swapdims"))
 """Those that exchange two."""
 _INDEXED = re.compile(r"(?<=[\w)])\[([^\[\]]+)\]")
+_BREAK = re.compile(r",(?: ·)? (?=[^\[\]]*\])")
+"""Where an index goes on in the next line."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _TYPE = re.compile(r"u?int\d+|b?float\d+|bool|complex\d+")
 _PARTS = re.compile(r"[\W_]+")
@@ -99,13 +101,13 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
         written = {op.attrs.get("0", "") for op in (*own, *inner) if op.name == "einsum"}
         known = {re.sub(r"['\s]", "", text).replace("->", "→").replace("...", "…") for text in written}
         if (equation := _EQUATION.search(words)) and equation[1] not in known:
-            yield f"“{equation[1]}” at {key} is not the equation there"
-        axes = {(op.name, *re.findall(r"-?\d+", at)) for op in own for at in op.attrs.values()}
+            yield Claim(f"“{equation[1]}” at {key} is not the equation there", key)
+        axes = {(op.name, *_axes_there(view.graph, op, at, shown)) for op in own for at in op.attrs.values()}
         if not axes.issuperset((match[1], *match[2].split(", ")) for match in _OVER.finditer(words.replace("−", "-"))):
             yield Claim(f"“{words}” at {key} says an axis that is not the one there", key)
         for op in own:
             is_alone = getattr(thing, "kind", "") == "op" and words.partition(" · ")[0] == op.name
-            if is_alone and op.name in _ALONG and "dim" not in words and _is_elsewhere(view, op):
+            if is_alone and op.name in _ALONG and "dim" not in words and _is_elsewhere(view, op, shown):
                 yield Claim(f"“{words}” at {key} does not say its axis, which is not the last", key)
             used = [i for i, value in enumerate(op.outputs) if any(value in reader.inputs for reader in own)]
             if len(used) > 1 and f"{op.name}(" in words and not all(f"[{i}]" in words for i in used):
@@ -118,7 +120,10 @@ def faults(view: View, letter: str, said: Mapping[str, str]) -> Iterator[str]:
             over = [op for op in taking if op.name == name and (name != "getitem" or _bare(op) == at)]
             numbered = _indexed(at) if name == "getitem" else [*map(int, at.split(", "))]
             here = [op for op in over if op in own or op.id not in shown]  # and not what another node does
-            if over and not any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here):
+            moved = [op for op in here if _turned(view.graph, op, shown) and (name, *at.split(", ")) in axes]
+            is_known = bool(moved) and name != "getitem"
+            is_known |= any(all(_is_seen(view.graph, op, axis, shown, words) for axis in numbered) for op in here)
+            if over and not is_known:
                 yield Claim(f"“{words}” at {key} says an axis that is another of what is drawn before", key)
         runs = [[{*re.findall(r"\d+", value)} for value in span.values] for span in getattr(thing, "own", ())]
         for start, rest in ([{*text.split("×")} for text in match.groups()] for match in _THEN.finditer(words)):
@@ -192,15 +197,35 @@ def _is_transposed(graph: Graph, op: Op) -> bool:
 def _axes(words: str) -> Iterator[tuple[str, str]]:
     """The axes that words say, each with its op, and the indices behind a name."""
     yield from ((match[1], match[2]) for match in _OVER.finditer(words.replace("−", "-")))
-    yield from (("getitem", match[1]) for match in _INDEXED.finditer(words))
+    yield from (("getitem", match[1]) for match in _INDEXED.finditer(_BREAK.sub(", ", words)))
 
 
-def _is_elsewhere(view: View, op: Op) -> bool:
+def _is_elsewhere(view: View, op: Op, shown: Set[int]) -> bool:
     """Whether an op is over other axes than the last."""
     text = op.attrs.get("dim") or ("" if op.name == "repeat_interleave" else op.attrs.get("1", ""))
     n = len(view.graph.values[op.inputs[0]].shape)
-    axes = [int(axis) % n for axis in re.findall(r"-?\d+", text)] if n else []
-    return any(axis != n - 1 for axis in axes)
+    return any(int(axis) % n != n - 1 for axis in _axes_there(view.graph, op, text, shown) if n)
+
+
+def _axes_there(graph: Graph, op: Op, text: str, shown: Set[int]) -> list[str]:
+    """The axes in an argument, as those of the tensor last drawn if they changed places since and are known there."""
+    axes, turned = re.findall(r"-?\d+", text), _turned(graph, op, shown) if op.inputs else {}
+    n = len(graph.values[op.inputs[0]].shape) if turned else 1
+    there = [str(turned.get(int(axis) % n, "")) for axis in axes]
+    return there if turned and all(there) else axes
+
+
+def _turned(graph: Graph, op: Op, shown: Set[int]) -> dict[int, int]:
+    """By axis of what an op reads that of the tensor last drawn, if axes alone changed places: the one of its size."""
+    value, steps = op.inputs[0], list[Op]()
+    while (made := graph.values[value].producer) is not None and made not in shown and _moves(graph.ops[made]):
+        steps.append(graph.ops[made])
+        value = steps[-1].inputs[0]
+    first, last = graph.values[value].shape, graph.values[op.inputs[0]].shape
+    unlike = (it for it in steps if graph.values[it.inputs[0]].shape != graph.values[it.outputs[0]].shape)
+    if not any(it.name in _TURNS for it in steps) or any(it.name not in _TURNS for it in unlike):
+        return {}
+    return {i: first.index(size) for i, size in enumerate(last) if first.count(size) == 1}
 
 
 def _bare(op: Op) -> str:

@@ -21,6 +21,7 @@ from torchrecorder.labels.formulas import bare_arguments, formula, in_short
 from torchrecorder.labels.labels import Labels
 from torchrecorder.labels.operands import Names
 from torchrecorder.layout.model import Layout
+from torchrecorder.proof.formulas import faults as formula_faults
 from torchrecorder.proof.formulas import is_computed
 from torchrecorder.proof.layout import faults
 from torchrecorder.recording.run import capture
@@ -100,6 +101,13 @@ def test_what_is_taken_of_a_tensor_is_written_though_no_node_shows_it() -> None:
         return k + q[:, 1]
 
     assert drawn(often).count("q[:, 1]") == 1  # another one in each turn has no index
+
+
+def test_an_index_that_a_node_shows_is_not_written_again() -> None:
+    graph = capture(Computing(lambda q, k, v: -q[..., :2] / k[..., 2:3]).eval(), (torch.ones(1, 3, 4),))
+    ops, names = [op.id for op in graph.ops if op.call == 0 and op.name != "getitem"], Names(graph)
+    names.drawn = [max(op.id for op in graph.ops if op.name == "getitem")]
+    assert formula(names, ops, ops[-1], 160) == "(−q[..., :2]) / (·)"
 
 
 def test_two_outputs_of_an_op_are_told_apart() -> None:
@@ -524,6 +532,43 @@ def test_formulas_at_layers_and_functions_are_computed_again(
 def test_a_formula_in_the_brackets_of_an_op_keeps_them_if_it_is_one_argument() -> None:
     assert bare_arguments("mean(q − k[:, 0])", "mean") == "mean(q − k[:, 0])"
     assert bare_arguments("cat(q, k[:, 0]) · 5 ops", "cat") == "q, k[:, 0] · 5 ops"
+
+
+def both_turned(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    return turned(q, cos, sin), turned(k, cos, sin)
+
+
+def one_turned_back(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    return turned(q, cos, sin), turned(k, sin, cos)
+
+
+class Turning(nn.Module):
+    def __init__(self, turn: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        super().__init__()
+        self.turn, self.to_q, self.to_k, self.last = turn, *(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Any:
+        q, k = self.turn(self.to_q(x), self.to_k(x), cos, sin)
+        return self.last(q @ k.mT)
+
+
+def test_a_function_of_two_tensors_says_the_one_and_that_the_other_is_likewise() -> None:
+    """As rotary positions of queries and keys."""
+    known = torch.ones(2, 4, 4), torch.ones(4, 4), torch.ones(4, 4)
+    options = DrawingOptions(depth=1)
+    view = make_view(capture(Turning(both_turned).eval(), known), options)
+    layout = paper(view)
+    assert "to_q × cos + cat(−second, first) × sin · to_k likewise" in [Labels(view).node(it).line for it in view.nodes]
+    assert faults(view, layout) == ()
+    assert any(
+        "names quieter, which" in fault for fault in faults(view, written(layout, "to_k likewise", "quieter likewise"))
+    )
+    (wrong,) = faults(view, written(layout, "to_k likewise", "sin likewise"))
+    assert "“sin likewise” at" in wrong
+    unlike = make_view(capture(Turning(one_turned_back).eval(), known), options)
+    assert not any("likewise" in Labels(unlike).node(node).line for node in unlike.nodes)
+    (node,) = (node for node in unlike.nodes if node.kind == "function")
+    assert [*formula_faults(unlike.graph, node, ("turn()", "to_q × cos + cat(−second, first) × sin", "to_k likewise"))]
 
 
 def centred(x: Tensor, width: Tensor) -> Tensor:
