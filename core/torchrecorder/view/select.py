@@ -23,7 +23,7 @@ from torchrecorder.view.plan.visibility import Visibility, like
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.simplified.patches import Folding
 from torchrecorder.view.skips import shortened, with_skips
-from torchrecorder.view.templates.choice import Choice, view_size
+from torchrecorder.view.templates.choice import Choice, is_whole, view_size
 from torchrecorder.view.templates.interiors import Interiors
 from torchrecorder.view.tree import counted
 
@@ -134,7 +134,7 @@ class Views:
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
         view = self._folded(call, beside=beside, fewer=fewer)
-        if view_size(view) > tuning.WHOLE and not self.visible.asked:
+        if not is_whole(view) and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
         level = self.visible.tree.level
@@ -147,10 +147,10 @@ class Views:
         usual = self._choice(call, "usual", beside=beside)
         view, chosen = usual.view(), usual
         is_full = view_size(view) > tuning.FULL
-        if usual.hides_own or view_size(view) > (tuning.FULL if usual.opened else tuning.WHOLE):
+        if usual.hides_own or (is_full if usual.opened else not is_whole(view)):
             tight = self._choice(call, "tight", beside=beside)
             folded = tight.view()
-            if tight.score >= usual.score and (view_size(folded) <= tuning.WHOLE or view_size(view) > tuning.WHOLE):
+            if tight.score >= usual.score and (is_whole(folded) or not is_whole(view)):
                 view, chosen = folded, tight
         is_left = chosen.give_way(fewer)
         if call == self.visible.root:

@@ -83,6 +83,8 @@ Z-Image at 24."""
 MIXED = 50
 """Nodes that it may have for such a layer whatever its score, if places of the data meet in it and it is called several
 times or holds much of the model: without it, HunyuanDiT's attention is closed."""
+SIGN = 0.5
+"""Nodes that a sign in a circle leaves free for such a layer, as it is small: the joint attention of Ovis."""
 SMALL_INSIDE = 12
 """Nodes in such a layer up to which it is opened if there is this room, whatever its score. MedNeXt, ControlNet."""
 OWN = 2.0

@@ -92,10 +92,8 @@ def test_a_patch_of_several_ends_is_cut_into_what_leads_to_each() -> None:
     assert [inset.letter for inset in view.insets] == ["A"]
 
 
-@pytest.mark.parametrize(
-    ("n", "share", "is_open"), [(14, 700, True), (15, 100, False), (18, 700, True), (18, 150, False), (20, 900, False)]
-)
-def test_a_picture_may_be_larger_for_what_is_much_of_the_model(n: int, share: int, *, is_open: bool) -> None:
+def beside_many(n: int, share: int, name: str = "roll") -> View:
+    """A layer of the model's own with sums and one other op, behind many others."""
     net = Net(params=1000)
     x = net.input("x", 1, 8)
     for i in range(n):
@@ -104,10 +102,23 @@ def test_a_picture_may_be_larger_for_what_is_much_of_the_model(n: int, share: in
     with net.call(at, "Core", params=share):
         for i in range(8):
             x = net.op("add", x, net.layer(f"{at}.{'abcdefgh'[i]}", f"Layer{i}", x, params=share // 8))
+        x = net.op(name, x)
     net.modules[at] = replace(net.modules[at], cls="pkg.Core")
-    view = proved(net.graph(x))
+    return proved(net.graph(x))
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "is_open"), [(13, 700, True), (15, 100, False), (18, 700, True), (18, 150, False), (22, 900, False)]
+)
+def test_a_picture_may_be_larger_for_what_is_much_of_the_model(n: int, share: int, *, is_open: bool) -> None:
+    view = beside_many(n, share)
     assert len(view.nodes) <= WHOLE
     assert (len(view.nodes) > AUTO_NODES, "core.a" in shown(view)) == (is_open, is_open)
+
+
+@pytest.mark.parametrize(("n", "name", "is_open"), [(20, "softmax", True), (20, "roll", False), (22, "softmax", False)])
+def test_signs_leave_room_for_a_layer_in_which_places_meet(n: int, name: str, *, is_open: bool) -> None:
+    assert ("core.a" in shown(beside_many(n, 800, name))) == is_open
 
 
 class Codes(nn.Module):

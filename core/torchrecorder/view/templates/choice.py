@@ -12,15 +12,17 @@ inset has an entrance for each of what that gets, with the name of the argument.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from string import ascii_uppercase
 from typing import NamedTuple
 
 from torchrecorder.errors import listed
+from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View, boxes_around, in_order
+from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.templates.interiors import Interior, Interiors
@@ -33,6 +35,18 @@ def view_size(view: View) -> int:
     inside = (node.kind for inset in view.insets for node in inset.view.nodes)
     n = sum(kind not in ("from", "to", "input", "output") for kind in inside)
     return n + sum(node.kind not in ("from", "to") for node in view.nodes)
+
+
+def is_whole(view: View) -> bool:
+    """Whether a picture has room for all of a view."""
+    nodes = [node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes]
+    return view_size(view) <= tuning.WHOLE + room_of_signs(view.graph, nodes)
+
+
+def room_of_signs(graph: Graph, nodes: Iterable[Node]) -> float:
+    """What signs in circles, such as `+`, leave of the room of as many nodes."""
+    alone = (node.op for node in nodes if node.kind == "op" and not node.parts)
+    return tuning.SIGN * sum(op is not None and plain(graph.ops[op].name) in SYMBOLS for op in alone)
 
 
 class Choice:
@@ -58,12 +72,15 @@ class Choice:
             wanted = tuning.ROOM + score * tuning.ROOM_OF_ALL * (tuning.OWN if is_known_for else 1)
             most = tuning.AUTO_NODES + score * tuning.BEYOND * is_known_for
             members = self.kinds.members[kind]
-            if is_known_for and interiors.flops[interior.call]:
-                is_part = len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND  # neither a stem nor a head
-                most = max(most, tuning.MIXED if is_part and interior.call in interiors.mixing else 0)
-                wanted = max(wanted, most) if len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
-            most = min(most, tuning.WHOLE)
-            self.opened[kind], self._scores[kind], self._most[kind] = interior, score, most
+            self.opened[kind], self._scores[kind] = interior, score
+            has_products = is_known_for and interiors.flops[interior.call] > 0
+            is_mixing = is_known_for and interior.call in interiors.mixing
+            if is_mixing and has_products and (len(members) > 1 or interiors.share(members) > tuning.LARGE_KIND):
+                most = max(most, tuning.MIXED)  # neither a stem nor a head
+            inside = (node for shown in self._shown() for node in shown.nodes)
+            most = min(most, tuning.WHOLE) + is_mixing * room_of_signs(interiors.graph, inside)
+            wanted = max(wanted, most) if has_products and len(interior.nodes) <= tuning.SMALL_INSIDE else wanted
+            self._most[kind] = most
             if self._count() > min(most, wanted):
                 self.closed.append(self.opened.popitem()[0])
                 self.hides_own |= self._weight(interior.call) > 1
