@@ -384,9 +384,9 @@ class Shortened(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         h = self.conv(x)
         if not self.halves:
-            return h + x.unflatten(1, (8, 1)).mean(2)  # type: ignore[no-any-return]
+            return h + x.unsqueeze(2).mean(2)  # type: ignore[no-any-return]
         h = torch.cat([torch.cat([h[..., :1], h[..., :1]], -1), h[..., 2:]], -1)
-        means = (part.unflatten(1, (8, 1)).mean(2) for part in (x[..., :2], x[..., 2:]))
+        means = (part.unsqueeze(2).mean(2) for part in (x[..., :2], x[..., 2:]))
         return h + torch.cat([*means], -1)
 
 
