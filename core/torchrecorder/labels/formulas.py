@@ -244,7 +244,7 @@ class _FormulaWriter:
             return "…", _TIGHT
         if op.name in OVER_AXES and axes_of(self.graph, op) != axes_of(self.graph, op, self._seen(op.inputs[0], op)):
             return "…", _TIGHT
-        if op.name == "getitem" and not self._is_of_seen(op):
+        if op.name == "getitem" and not (self._is_of_seen(op) and self._is_in_all(op)):
             return "…", _TIGHT
         name, (given, named) = plain(op.name), self._arguments(op)
         if name in CREATING | SHAPED_LIKE or op.name in _REPLACING:  # whose sizes are those of one run
@@ -387,6 +387,11 @@ class _FormulaWriter:
         first, _, last = op.attrs.get("1", "").strip("()").partition("...")
         n, m = (len([*filter(None, part.split(", "))]) for part in (first, last))
         return seen[:n] == shape[:n] and seen[len(seen) - m :] == shape[len(shape) - m :]
+
+    def _is_in_all(self, op: Op) -> bool:
+        """Whether an index is the same in other layers that run the line, for which the formula may stand, too."""
+        others = (row for row in self.names.at_place[op.source, op.offset] if row.call != op.call)
+        return all(row.attrs == op.attrs for row in others if op.source)
 
     def _rounded_to(self, op: Op) -> str:
         """The dtype, if it makes integers of numbers that need not be any."""

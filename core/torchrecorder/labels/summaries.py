@@ -49,9 +49,10 @@ def summary(
     to the next. There may be several `per_turn` of what is around, whose values are not listed as theirs.
     """
     classes = next((span.values for span in spans if span.name == "class"), ())
-    if classes:  # whose settings are others
+    if classes and all(span.name in ("class", "params") for span in spans):  # whose settings may be others
         return among(classes)
     like = like or cls
+    cls, spans = among(classes) or cls, [span for span in spans if span.name != "class"]
     rule = _RULES.get(like) or next((rule for start, rule in _FAMILIES.items() if like.startswith(start)), _written)
     rule = _every(rule) if whole and rule is not _written else rule
     args = read(extra_repr)

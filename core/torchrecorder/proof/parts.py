@@ -456,12 +456,13 @@ class PartsProof:
             return all(any(is_in_span(words, text) for text in self._texts(step)) for step in steps)
         if len(_APART.split(words)) > 1:  # each is judged alone
             return False
-        union, axes, seen = together([self._region(step, shape) for step in steps]), *self._axes(first.inputs[0])
+        union, (made, seen) = together([self._region(step, shape) for step in steps]), self._made_of(first.inputs[0])
         region = [(0, size) for size in seen]
-        for axis, stretch in enumerate(union or ()):
-            if stretch != (0, shape[axis]) and axes[axis] >= 0:
-                region[axes[axis]] = stretch
-            elif stretch != (0, shape[axis]):  # of an axis that is none of what is drawn
+        for parts, size, (start, stop) in zip(made, shape, union or (), strict=False):
+            axis, pace, n = next(iter(parts), (-1, 1, 1)) if len(parts) < 2 else (-1, 1, 1)
+            if (start, stop) != (0, size) and axis >= 0 and pace * n == seen[axis]:  # runs of an axis that is drawn
+                region[axis] = start * pace, stop * pace
+            elif (start, stop) != (0, size):
                 return False
         return union is not None and is_within(region, words, seen)
 

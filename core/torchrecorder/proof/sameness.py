@@ -98,7 +98,8 @@ class Sameness:
         around = coverage.around(node)
         is_shown, is_leaf = bool(node.inset), not self.facts.children[calls[0]]
         spans = part.spans
-        differing = dict(self._differing(calls))
+        is_set = any(span.name not in ("class", "params") for span in spans)  # settings of layers of several classes
+        differing = dict(self._differing(calls, is_set=is_set and is_leaf))
         for span in spans:
             is_known = {*span.values} <= {*differing.get(span.name, span.values), *UNSAID}
             if is_whole and is_leaf and not is_known:
@@ -180,11 +181,12 @@ class Sameness:
     def _runs(self, call: int) -> bool:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
 
-    def _differing(self, calls: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
+    def _differing(self, calls: Sequence[int], *, is_set: bool = False) -> Iterator[tuple[str, list[str]]]:
         settings = [self.settings(call) for call in calls]
         classes = [*dict.fromkeys(own["class"] for own in settings)]
         if len(classes) > 1:
             yield "class", classes
+        if len(classes) > 1 and not is_set:
             return
         for name in dict.fromkeys(name for own in settings for name in own):
             values = [*dict.fromkeys(own[name] for own in settings if name in own)]

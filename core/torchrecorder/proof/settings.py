@@ -31,6 +31,8 @@ _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
 _LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
+_CLASSES = re.compile(r"\w or [A-Z]\w*(?: ·| ×\d|$)")
+"""Several classes without settings."""
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
@@ -81,7 +83,7 @@ class SettingsProof:
                 if not layers:
                     continue
                 said = _LAYER.split(f" · {words(node)}")[1:]
-                is_closed = any("params" in text or re.search(r"\w or [A-Z]", text) for text in said)
+                is_closed = any("params" in text or _CLASSES.search(text) for text in said)
                 said = [re.sub(r"(\d)×(?=\d)", r"\1→", text) if "Embedding" in text else text for text in said]
                 around = prod(box.repeat for box in boxes_around(coverage.view.boxes, node.box))
                 for text, works in zip(said, layers, strict=False) if len(said) == len(layers) != is_closed else ():

@@ -415,7 +415,10 @@ class _Differences:
                 yield Span("weight", weights)
 
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
-        own = [*_differing([self._own(call) for call in calls], by_call=True)]
+        layers, settings = self._visible.facts.kinds.layers, [self._own(call) for call in calls]
+        likes = (layers[call].like if call in layers else own[CLASS] for call, own in zip(calls, settings, strict=True))
+        is_one_work = len({re.sub(r"\dd$", "", like) for like in likes}) == 1
+        own = [*_differing(settings, by_call=True, is_one_work=is_one_work)]
         yield from own
         if not is_shown and not values_of(own, CLASS):
             known = {span.name for span in own}
@@ -456,15 +459,17 @@ class _Differences:
         return self._settings[module.fqn]
 
 
-def _differing(settings: Sequence[Mapping[str, str]], *, by_call: bool = False) -> Iterator[Span]:
-    """Spans of what is not the same in all; of several classes that alone, since their settings are others."""
+def _differing(
+    settings: Sequence[Mapping[str, str]], *, by_call: bool = False, is_one_work: bool = False
+) -> Iterator[Span]:
+    """Spans of what is not the same in all; of classes that do other work that alone: their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
     for name in names:
         every = tuple(own.get(name, _UNSAID.get(name, "none")) for own in settings)
         values = tuple(dict.fromkeys(every))
         if len(values) > 1 and {*values} != {"none", "None"}:
             yield Span(name, every if by_call and name != CLASS else values)
-            if name == CLASS:
+            if name == CLASS and not is_one_work:
                 return
 
 

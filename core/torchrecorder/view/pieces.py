@@ -312,8 +312,23 @@ class _Parts:
             words = bracket(axis, whole, cut.start, cut.stop)
             return cut._replace(words=words if ":" in cut.words.rpartition(",")[2] else f"[{':, ' * axis}{cut.start}]")
         n, at = self._shape(cut.of)[cut.axis], cut.start
-        words = self._place(cut.of, cut.axis, at, n, value) if cut.stop == at + 1 else ""
+        if cut.stop > at + 1:
+            return cut._replace(words=self._in_order(cut, n, value) or cut.words)
+        words = self._place(cut.of, cut.axis, at, n, value)
         return Slice(cut.of, 0, at, at + 1, words, n) if words else cut
+
+    def _in_order(self, cut: Slice, n: int, seen: int) -> str:
+        """A stretch of an axis of n runs of an axis that a reader sees; empty if that is in another order."""
+        value, before, whole = cut.of, prod(self._shape(cut.of)[: cut.axis]), self._shape(seen)
+        while value != seen:
+            op = self._graph.ops[self._graph.values[value].producer or 0]
+            source = self._visible.handed[op.id]
+            source = op.inputs[0] if source is None else source
+            if op.name in EXCHANGES or prod(self._shape(source)) != prod(self._shape(value)):
+                return ""
+            value = source
+        axis = next((i for i, size in enumerate(whole) if prod(whole[:i]) == before and not size % n), None)
+        return "" if axis is None else bracket(axis, whole, *(whole[axis] // n * end for end in (cut.start, cut.stop)))
 
     def _place(self, value: int, axis: int, at: int, n: int, seen: int) -> str:
         """One of n equal parts of an axis, as it lies in the tensor that a reader sees.

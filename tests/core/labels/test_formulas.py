@@ -599,3 +599,22 @@ def test_what_is_not_drawn_and_has_no_name_is_written_out() -> None:
     assert any(
         "is not what is computed" in fault for fault in faults(view, written(layout, "high − low", "high + low"))
     )
+
+
+class Trimmed(nn.Module):
+    """A layer of which only so many places are kept."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.q, self.n = nn.Linear(4, 4), n
+
+    def forward(self, x: Tensor) -> Any:
+        return torch.cat((self.q(x)[:, : self.n], x), 1)
+
+
+@pytest.mark.parametrize(("n", "written"), [(2, "cat(q[:, :2], x)"), (3, "…")])
+def test_an_index_that_another_layer_has_not_is_not_written(n: int, written: str) -> None:
+    """Upsamplers of a HunyuanVideo keep half of their channels, and the formula said the half of the first."""
+    graph = capture(nn.Sequential(Trimmed(2), Trimmed(n)), torch.zeros(2, 4, 4))
+    ops = tuple(op.id for op in graph.ops if op.name in ("getitem", "cat"))[:2]
+    assert written in formula(Names(graph), ops, ops[-1], 60, graph.ops[ops[-1]].call)

@@ -71,3 +71,10 @@ def test_reading_survives_anything(said: str) -> None:
 def test_paddings_of_several_layers_are_not_read_as_two_sides() -> None:
     said, spans = "padding=(22, 22), value=0.0", (Span("padding", ("(22, 22)", "(3, 4)", "(3, 4)")),)
     assert summary("ConstantPad1d", said, spans) == "ConstantPad1d padding 22 or (3, 4) · value=0.0"
+
+
+def test_of_several_classes_the_settings_are_said_only_where_they_are_known() -> None:
+    said, classes = "8, 8, kernel_size=(3, 3), stride=(1, 1)", Span("class", ("Conv2d", "Conv2dSame"))
+    assert summary("Conv2d", said, (classes,)) == "Conv2d or Conv2dSame"
+    spans = (classes, Span("kernel_size", ("(3, 3)", "(5, 5)")))
+    assert summary("Conv2d", said, spans) == "Conv2d or Conv2dSame 3×3 or 5×5 · 8→8"

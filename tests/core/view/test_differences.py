@@ -242,6 +242,37 @@ def test_the_kernel_of_a_block_without_its_first_layer_is_proved() -> None:
     assert ["kernel 3" in line for line in named(view)] == [True, True, False, False]
 
 
+class Same(nn.Conv1d):
+    """A convolution of another class that does the same."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(x)
+
+
+class Strided(nn.Module):
+    """A block around a convolution of either class."""
+
+    def __init__(self, cls: type[nn.Conv1d], kernel: int) -> None:
+        super().__init__()
+        self.c1, self.c2 = nn.Conv1d(8, 16, 1), cls(16, 8, kernel, stride=2, padding=kernel // 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.c2(self.c1(x).tanh()).cumsum(-1)
+
+
+def test_layers_of_other_classes_that_do_the_same_have_settings() -> None:
+    """An EfficientNet pads in some of its convolutions, which are of a class of their own, and said no kernel."""
+    rows = ((nn.Conv1d, 3), (Same, 3), (Same, 5))
+    model = nn.Sequential(*(Strided(cls, kernel) for cls, kernel in rows)).eval()
+    view = ProvedViews(Views(capture(model, (torch.rand(2, 8, 64),))), node_words).view()
+    assert not view.weakened
+    said = next(line for line in words(view) if line.startswith("c2"))
+    assert said == "c2 | Conv1d or Same 3, 3, 5 · stride 2 · 16→8"
+    own = [tuple(span for span in node.spans if span.name != "kernel_size") for node in view.nodes]
+    nodes = tuple(replace(node, spans=spans) for node, spans in zip(view.nodes, own, strict=True))
+    assert "sameness" in {fault.kind for fault in faults(replace(view, nodes=nodes))}
+
+
 def test_by_how_much_the_first_layer_of_a_block_widens_is_said_at_each_node() -> None:
     """A reader of a MnasNet did not find which stages are of MBConv3, and which of MBConv6."""
     blocks = [Inverted(3, n=3), Inverted(3, n=6), Inverted(5, n=6)]

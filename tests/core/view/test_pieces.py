@@ -290,6 +290,34 @@ def test_a_part_of_a_part_is_said_as_two_indices() -> None:
     assert faults(view) == ()
 
 
+class Patched(nn.Module):
+    """All patches but the last one are read, each of four places in a row, or of every third one: Megabyte's."""
+
+    def __init__(self, *, turned: bool = False) -> None:
+        super().__init__()
+        self.enter, self.large, self.turned = nn.Linear(8, 8), nn.Linear(32, 8), turned
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.enter(x)
+        patches = y.unflatten(1, (4, 3)).mT.mT.transpose(1, 2).flatten(2) if self.turned else y.unflatten(1, (3, 4))
+        out: Tensor = self.large(patches.flatten(2)[:, :-1]).cumsum(1)
+        return out
+
+
+def test_a_stretch_of_patches_is_one_of_the_places_that_are_drawn() -> None:
+    """The words were those of the code, of which the proof said rightly that the tensor has no such part."""
+    view = make_view(capture(Patched(), (torch.zeros(2, 12, 8),)), DrawingOptions())
+    assert said(view) == {"enter > large: [:, :8]"}
+    assert faults(view) == ()
+    edges = tuple(replace(edge, part=edge.part.replace("8", "4")) for edge in view.edges)
+    assert [fault.kind for fault in faults(replace(view, edges=edges))] == ["flow"]
+
+
+def test_a_stretch_of_patches_that_lie_apart_is_not_said_as_one() -> None:
+    view = make_view(capture(Patched(turned=True), (torch.zeros(2, 12, 8),)), DrawingOptions())
+    assert "enter > large: [:, :8]" not in said(view)
+
+
 class Nested(nn.Module):
     """Modulations of attention and MLP from one layer, each in three parts: Kandinsky's."""
 

@@ -393,7 +393,10 @@ class _Compared:
                 if name and (word == _ATTENTION or by.isdisjoint(value for row in rows for value in row.inputs)):
                     names[name] = None
                 elif not name and odd[word]:  # else it is a join that has only one thing to join
-                    self._is_untold |= near.isdisjoint(value for row in rows for value in (*row.inputs, *row.outputs))
+                    ends = [{*row.inputs, *row.outputs} for row in rows]
+                    for end in (*ends, *reversed(ends)):  # what is next to what is named comes with it, and so on
+                        near |= set() if near.isdisjoint(end) else end
+                    self._is_untold |= sum(not near.isdisjoint(end) for end in ends) < some[word]
         return swapped
 
     def _behind(self, layers: Sequence[int], call: int, odd: Container[int]) -> set[int]:
