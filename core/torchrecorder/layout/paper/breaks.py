@@ -15,8 +15,8 @@ _IN_NAMES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w\w)|(?<= )(?=\w\w\
 """Where a name may go on in the next line: in CamelCase, behind a dot or a line below, before `×6`."""
 _IN_TAGS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=\.)(?=\w\w)|(?<= )(?=\w\w\w|×)")
 """Where the name of what is drawn elsewhere may, since a reader looks for it there: not behind a line below."""
-_IN_FACTS = re.compile(r"(?<=[/,…] )|(?<=\w )(?=[a-z(A-Z]{3}|×)")
-"""Where facts may: behind a comma or a slash of a list, before a word."""
+_IN_FACTS = re.compile(r"(?<=[/,…] )|(?<=\w )(?=[a-z(A-Z]{3}|×|\d[\d ×.]*→)")
+"""Where facts may: behind a comma or a slash of a list, before a word or the sizes of a layer."""
 _MOST_ATOMS = 12  # pieces of a text that is broken in the best of all ways: a limit of time
 Atom = tuple[int, str]
 Line = list[str]
