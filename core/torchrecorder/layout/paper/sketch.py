@@ -60,7 +60,10 @@ class Sketch:
         self._said = said or _said(view, show, styles, letter, is_sideways=is_sideways)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
-        """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
+        """For some heights the best placement in such a width; simpler ways are tried for poor ones.
+
+        Behind them are wider ones, which may leave more room for insets, or fewer crossings with them.
+        """
         placements = self._placements(width, heights)
         is_page = not (self.is_sideways or self._letter) and width >= tuning.PHONE
         for rows in self.ranking.broken_outputs(self._wide, width) if is_page else ():
@@ -70,11 +73,13 @@ class Sketch:
                 placements = broken
             else:
                 self.ranking.rows[None] = before
+        wider: list[Placement] = []
         for is_narrow in (False, True) if width >= tuning.PHONE and not self.is_sideways else ():
             pairs = zip(placements, heights, strict=True)
             wide = {id(way): (way, high) for way, high in pairs if way.layout.width > width}
             fitted = {key: self._in_room(way, width, high, is_narrow=is_narrow) for key, (way, high) in wide.items()}
             placements = [fitted.get(id(way), way) for way in placements]
+            wider += [way for way, _ in wide.values() if way not in placements]
         has_ladder = self._has_ladder
         while (
             (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
@@ -90,7 +95,7 @@ class Sketch:
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
             tower = self._as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
-        return placements
+        return [*placements, *wider]
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
