@@ -85,18 +85,19 @@ def mixer(n: int, *, n_read: int = 1) -> Graph:
     x = net.layer("stem", "Linear", net.op("cat", *read), (1, 8), "in_features=8, out_features=8", 72)
     with net.call("mixer", "Mixer", params=90_000):
         classes = ("Linear", "Conv1d", "GRUCell", "RNNCell", "PReLU", "LayerNorm", "LSTMCell", "Bilinear")
+        classes += ("Conv2d", "Conv3d", "GRU", "RNN")
         ways = [net.layer(f"mixer.way{i}", name, x, (1, i + 2), params=9000) for i, name in enumerate(classes[:n])]
         x = net.op("cat", *ways)
     return net.graph(net.layer("head", "Linear", x, (1, 2), params=100))
 
 
 def test_what_was_opened_last_is_closed_where_that_makes_a_wide_picture_narrow(engine: Asked) -> None:
-    narrow, readable, wide = drawn(engine, *map(mixer, (3, 6, 8)), options=DrawingOptions())
+    narrow, readable, wide = drawn(engine, *map(mixer, (3, 6, 12)), options=DrawingOptions())
     assert "way0" in narrow.svg
     assert "way0" in readable.svg
     assert "way0" not in wide.svg
     assert [one.path for one in wide.nested] == ["mixer"]  # where a reader opens it
-    (asked,) = drawn(engine, mixer(8), options=DrawingOptions(expand=("mixer",)))
+    (asked,) = drawn(engine, mixer(12), options=DrawingOptions(expand=("mixer",)))
     assert "way0" in asked.svg
 
 

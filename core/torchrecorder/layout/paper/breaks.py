@@ -11,12 +11,14 @@ from torchrecorder.layout import tuning
 from torchrecorder.layout.model import PARTS
 from torchrecorder.layout.widths import width
 
-_IN_NAMES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w\w)|(?<= )(?=\w\w\w|×)")
+_CAMEL = r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=\dD)(?=[A-Z])"
+"""Where a word begins in CamelCase; `2D` stays whole."""
+_IN_NAMES = re.compile(_CAMEL + r"|(?<=[._])(?=\w\w)|(?<= )(?=\w\w\w|×)")
 """Where a name may go on in the next line: in CamelCase, behind a dot or a line below, before `×6`."""
-_IN_TAGS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=\.)(?=\w\w)|(?<= )(?=\w\w\w|×)")
+_IN_TAGS = re.compile(_CAMEL + r"|(?<=\.)(?=\w\w)|(?<= )(?=\w\w\w|×)")
 """Where the name of what is drawn elsewhere may, since a reader looks for it there: not behind a line below."""
-_IN_FACTS = re.compile(r"(?<=[/,…] )|(?<=\w )(?=[a-z(A-Z]{3}|×)")
-"""Where facts may: behind a comma or a slash of a list, before a word."""
+_IN_FACTS = re.compile(r"(?<=[/,…] )(?![^\[]*\])|(?<=[\w)\]] )(?=[a-z(A-Z]{3}|×|\d[\d ×.]*→)")
+"""Where facts may: behind a comma or a slash of a list but of an index, before a word or the sizes of a layer."""
 _MOST_ATOMS = 12  # pieces of a text that is broken in the best of all ways: a limit of time
 Atom = tuple[int, str]
 Line = list[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from torchrecorder.layout.paper.ranks import Rows
 from torchrecorder.layout.paper.rungs import Rungs
 from torchrecorder.layout.paper.strips import Strip
 from torchrecorder.layout.paper.titles import set_title, set_title_beside
-from torchrecorder.layout.paper.towers import Towers
+from torchrecorder.layout.paper.towers import Towers, room_in
 from torchrecorder.layout.widths import width
 
 _AT_TOP = 0.01  # points: rounding
@@ -29,9 +28,17 @@ _AT_TOP = 0.01  # points: rounding
 
 class Composer:
     def __init__(
-        self, panels: Panels, said: Said, columns: Columns, orders: Orders, *, is_narrow: bool, towers: Towers | None
+        self,
+        panels: Panels,
+        said: Said,
+        columns: Columns,
+        orders: Orders,
+        *,
+        width: float,
+        is_narrow: bool,
+        towers: Towers | None,
     ) -> None:
-        self._towers = towers
+        self._width, self._towers = width, towers
         self.hooks = 1  # how much room there is for lines back
         self._panels, self._rows, self._cards, self._orders = panels, columns.rows, columns.cards, orders
         self._words, self._titles = said.shapes, said.titles
@@ -154,7 +161,7 @@ class Composer:
                 piece.right = max(piece.right, beyond)
 
     def _room(self, box: int | None) -> float:
-        return self._towers.room(box) if self._towers is not None else math.inf
+        return self._towers.room(box) if self._towers is not None else room_in(self._width, self._panels, box)
 
     def _fitted(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
         """A panel, as a tower if it is wider than its room."""

@@ -60,21 +60,26 @@ class Sketch:
         self._said = said or _said(view, show, styles, letter, is_sideways=is_sideways)
 
     def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
-        """For some heights the best placement in such a width; simpler ways are tried for poor ones."""
+        """For some heights the best placement in such a width; simpler ways are tried for poor ones.
+
+        Behind them are wider ones, which may leave more room for insets, or fewer crossings with them.
+        """
         placements = self._placements(width, heights)
         is_page = not (self.is_sideways or self._letter) and width >= tuning.PHONE
-        for rows in self.ranking.broken_outputs(self._wide, width) if is_page else ():
+        for rows in self.ranking.broken_ends(self._wide, width) if is_page else ():
             before, self.ranking.rows[None] = self.ranking.rows[None], rows
             broken = self._placements(width, heights)
             if min(way.price for way in broken) < min(way.price for way in placements):
                 placements = broken
             else:
                 self.ranking.rows[None] = before
-        if width >= tuning.PHONE and not self.is_sideways:
+        wider: list[Placement] = []
+        for is_narrow in (False, True) if width >= tuning.PHONE and not self.is_sideways else ():
             pairs = zip(placements, heights, strict=True)
             wide = {id(way): (way, high) for way, high in pairs if way.layout.width > width}
-            fitted = {key: self._in_room(way, width, high) for key, (way, high) in wide.items()}
+            fitted = {key: self._in_room(way, width, high, is_narrow=is_narrow) for key, (way, high) in wide.items()}
             placements = [fitted.get(id(way), way) for way in placements]
+            wider += [way for way, _ in wide.values() if way not in placements]
         has_ladder = self._has_ladder
         while (
             (self._has_ladder and not self._is_narrow)  # it may be better with words in more lines
@@ -90,7 +95,7 @@ class Sketch:
         if width < tuning.PHONE and any(placement.layout.width > width for placement in placements):
             tower = self._as_tower(width)
             placements = [min(way, tower, key=lambda way: way.price) for way in placements]
-        return placements
+        return [*placements, *wider]
 
     def with_named(self, edges: Edges) -> Sketch:
         """The same with further lines in two parts."""
@@ -122,9 +127,10 @@ class Sketch:
         sketch._is_narrow, sketch._text = True, text
         return sketch._placements(width, tuning.PAGE[1:])[0]
 
-    def _in_room(self, best: Placement, width: float, height: float) -> Placement:
+    def _in_room(self, best: Placement, width: float, height: float, *, is_narrow: bool) -> Placement:
         """The placement, or a better one with words in more lines in the rows alone that make it too wide."""
         sketch = self._again(self._named)
+        sketch._is_narrow, sketch.ranking.rows = is_narrow, {**self.ranking.rows}
         for _ in range(tuning.SHORTENED):
             columns = Columns(sketch._panels, sketch.ranking.rows, sketch._cards)
             columns.plan(height, width, with_u=False)
@@ -132,14 +138,17 @@ class Sketch:
             best = min(best, placed, key=lambda way: way.price)
             if placed.faults or placed.layout.width <= width:
                 break
-            sketch._shorter.update(columns.widest(filter(sketch._is_long, sketch._cards), placed.layout.width - width))
+            shorter = {node: by for node in sketch._cards if (by := sketch._next_shorter(node))}
+            widest = columns.widest(shorter, placed.layout.width - width)
+            sketch._shorter.update({node: shorter[node] - sketch._shorter[node] for node in widest})
             del sketch._cards
         return best
 
-    def _is_long(self, node: int) -> bool:
-        """Whether a node would be less wide with shorter lines."""
-        shorter = [*tuning.SHORTER_TEXTS, math.inf][self._shorter[node]]
-        return 2 * (self._cards[node].half - tuning.CARD_MARGIN) > shorter
+    def _next_shorter(self, node: int) -> int:
+        """How much shorter than usual the lines of a node have to be for it to be less wide; 0 if they cannot be."""
+        inner = 2 * (self._cards[node].half - tuning.CARD_MARGIN)
+        ways = enumerate(tuning.SHORTER_TEXTS, 1)
+        return next((by for by, text in ways if by > self._shorter[node] and text < inner), 0)
 
     def _as_tower(self, width: float) -> Placement:
         """The placement as a tower: where two things have no room side by side, one stands below the other."""
@@ -208,7 +217,13 @@ class Sketch:
 
     def _placed(self, columns: Columns, width: float) -> Placement:
         composer = Composer(
-            self._panels, self._said, columns, self._orders, is_narrow=self._is_narrow, towers=self._towers
+            self._panels,
+            self._said,
+            columns,
+            self._orders,
+            width=math.inf if self.is_sideways else width,
+            is_narrow=self._is_narrow,
+            towers=self._towers,
         )
         for _ in range(_TRIES):
             try:

@@ -21,11 +21,11 @@ class Towers:
 
     def __init__(self, panels: Panels, ranking: Ranking, width: float) -> None:
         self._panels, self._ranking = panels, ranking
-        self._width = width - 2 * PAD - 2.0
+        self._width = width
 
     def room(self, box: int | None) -> float:
         """How wide a panel may be, if nothing stands beside it and the boxes around it."""
-        return self._width - 2 * tuning.BOX_MARGIN * (len(self._panels.around(box)) - 2 if box is not None else 0)
+        return room_in(self._width, self._panels, box)
 
     def text(self, box: int | None) -> float:
         """How long a line of a node may be, if a line passes at each side."""
@@ -39,6 +39,11 @@ class Towers:
         orders = [_followed(inner, segments, by_last=by_last) for by_last in (True, False)]
         best = min(orders, key=lambda order: _passing(order, segments))
         return [row for row in (ports[0], *([key] for key in best), ports[1]) if row]
+
+
+def room_in(width: float, panels: Panels, box: int | None) -> float:
+    """How wide a panel may be in such a column, if nothing stands beside it and the boxes around it."""
+    return width - 2 * PAD - 2.0 - 2 * tuning.BOX_MARGIN * (len(panels.around(box)) - 2 if box is not None else 0)
 
 
 def _followed(keys: Sequence[Key], segments: Sequence[Segment], *, by_last: bool) -> list[Key]:

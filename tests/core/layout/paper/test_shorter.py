@@ -26,6 +26,30 @@ class Branches(nn.Module):
         return self.joined(torch.cat([branch(x) for branch in self.branches], 1))
 
 
+class MixerOfSeveralStreamsForOneBlock(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value, self.gate = (nn.Linear(1024, 1024) for _ in range(4))
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Any:
+        streams = self.query(a), self.key(b).relu(), self.value(c).tanh(), self.gate(d).sigmoid()
+        return torch.cat(streams, 1)
+
+
+class Gates(MixerOfSeveralStreamsForOneBlock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = nn.Linear(1024, 1024)
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Any:
+        return torch.cat([super().forward(a, b, c, d), self.other(d).exp()], 1)
+
+
+def streams(model: nn.Module) -> Graph:
+    with torch.no_grad():
+        return capture(model, (torch.zeros(1, 1024),) * 4, {})
+
+
 def graph() -> Graph:
     with torch.no_grad():
         return capture(Branches(), (torch.zeros(1, 512, 8, 8),), {})
@@ -47,4 +71,23 @@ def test_rows_that_are_too_wide_have_shorter_lines() -> None:
     assert fitted.size[0] <= COLUMN < wide.size[0] < SCROLLED
     assert n_lines(fitted, "branches.0") == n_lines(wide, "branches.0") + 1
     assert n_lines(fitted, "joined") == n_lines(wide, "joined") == 1
+    assert faults(fitted) == faults(wide) == []
+
+
+def test_a_class_and_its_sizes_stand_in_two_lines_where_short_words_make_a_row_too_wide() -> None:
+    fitted, wide = paper(streams(Gates())), paper(streams(Gates()), width=SCROLLED)
+    assert fitted.size[0] <= COLUMN < wide.size[0]
+    assert n_lines(fitted, "query") == 3
+    assert n_lines(wide, "query") == 2
+    assert faults(fitted) == faults(wide) == []
+
+
+def test_a_title_that_makes_a_picture_too_wide_has_more_lines() -> None:
+    graph = streams(MixerOfSeveralStreamsForOneBlock())
+    fitted, wide = paper(graph), paper(graph, width=SCROLLED)
+    assert fitted.size[0] <= COLUMN < wide.size[0]
+    name = MixerOfSeveralStreamsForOneBlock.__name__
+    assert not any(name in words for words, _ in fitted.titles)
+    assert name in "".join(words for words, _ in fitted.titles)
+    assert any(name in words for words, _ in wide.titles)
     assert faults(fitted) == faults(wide) == []
