@@ -82,6 +82,7 @@ def mixer(n: int, *, n_read: int = 1) -> Graph:
     """A block of so many different branches, which is most of the model, between two layers."""
     net = Net("Mixed", params=150_000)
     read = [net.input(f"measured_{i}", 1, 8 + i) for i in range(n_read)]
+    read = [net.op(f"change_{i}_of_what_is_measured", it) for i, it in enumerate(read)] if n_read > 1 else read
     x = net.layer("stem", "Linear", net.op("cat", *read), (1, 8), "in_features=8, out_features=8", 72)
     with net.call("mixer", "Mixer", params=90_000):
         classes = ("Linear", "Conv1d", "GRUCell", "RNNCell", "PReLU", "LayerNorm", "LSTMCell", "Bilinear")
@@ -102,8 +103,8 @@ def test_what_was_opened_last_is_closed_where_that_makes_a_wide_picture_narrow(e
 
 
 def test_what_was_opened_last_is_closed_where_the_picture_stays_wide_but_less_so(engine: Asked) -> None:
-    (wide,) = drawn(engine, mixer(8, n_read=7), options=DrawingOptions())
-    assert wide.layout.width > 540  # points, of the inputs
+    (wide,) = drawn(engine, mixer(12, n_read=8), options=DrawingOptions())
+    assert wide.layout.width > 540  # points, of what reads the inputs
     assert "way0" not in wide.svg
     assert [one.path for one in wide.nested] == ["mixer"]
 
