@@ -106,7 +106,7 @@ def test_what_was_opened_last_is_closed_where_the_picture_stays_wide_but_less_so
     (wide,) = drawn(engine, mixer(12, n_read=8), options=DrawingOptions())
     assert wide.layout.width > 540  # points, of what reads the inputs
     assert "way0" not in wide.svg
-    assert [one.path for one in wide.nested] == ["mixer"]
+    assert wide.nested[0].path == "mixer"
 
 
 def test_what_is_opened_stays_where_lines_cross_a_few_times(engine: Asked) -> None:
