@@ -85,8 +85,8 @@ def mixer(n: int, *, n_read: int = 1) -> Graph:
     read = [net.op(f"change_{i}_of_what_is_measured", it) for i, it in enumerate(read)] if n_read > 1 else read
     x = net.layer("stem", "Linear", net.op("cat", *read), (1, 8), "in_features=8, out_features=8", 72)
     with net.call("mixer", "Mixer", params=90_000):
-        classes = ("Linear", "Conv1d", "GRUCell", "RNNCell", "PReLU", "LayerNorm", "LSTMCell", "Bilinear")
-        classes += ("Conv2d", "Conv3d", "GRU", "RNN")
+        classes = ["Linear", "Conv1d", "GRUCell", "RNNCell", "PReLU", "LayerNorm", "LSTMCell", "Bilinear"]
+        classes += ["Conv2d", "Conv3d", "GRU", "RNN"]
         ways = [net.layer(f"mixer.way{i}", name, x, (1, i + 2), params=9000) for i, name in enumerate(classes[:n])]
         x = net.op("cat", *ways)
     return net.graph(net.layer("head", "Linear", x, (1, 2), params=100))

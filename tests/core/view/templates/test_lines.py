@@ -75,11 +75,11 @@ class Stack(nn.Module):
         return self.head(x.mT), lens
 
 
-@pytest.mark.parametrize("depth", ["auto", 9])
-def test_blocks_of_a_stack_hand_lengths_on_without_a_line(depth: int | str) -> None:
+@pytest.mark.parametrize("options", [DrawingOptions(), DrawingOptions(depth=9)])
+def test_blocks_of_a_stack_hand_lengths_on_without_a_line(options: DrawingOptions) -> None:
     with torch.no_grad():
         graph = capture(Stack().eval(), (torch.rand(2, 8, 12), torch.tensor([12, 9])))
-    view = make_view(graph, DrawingOptions(depth=depth))
+    view = make_view(graph, options)
     assert faults(view) == ()
     assert 3 in [box.repeat for box in view.boxes]
     lens = next(node.id for node in view.nodes if node.name == "lens")
