@@ -362,7 +362,11 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)
-            facts = (fact for fact in label.line.split(" · ") if part.kind == "op" and re.search(r"heads|^by \d", fact))
+            facts = (
+                fact
+                for fact in label.line.split(" · ")
+                if part.kind == "op" and re.search(r"heads|^causal$|^by \d", fact)
+            )
             classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *facts)))
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
