@@ -36,7 +36,7 @@ _ATTENTION = "scaled_dot_product_attention"
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
-_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
+_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\d[dD]|Linear|Embedding)(?: |$)|[A-Z]\w* \d+→\d)")
 _KERNEL = r"\d+(?:×\d+)*"
 _WINDOW = re.compile(rf" ({_KERNEL}(?:(?:, | or | … ){_KERNEL})*)(?= /\d| ·|$| ×\d)")
 _CHANNELS = re.compile(r"\d+(?=(→\d+))")
@@ -250,6 +250,8 @@ class SettingsProof:
             is_known = len(shapes) == 2 and len(shapes[0]) >= len(shapes[1]) - 1 > 0
             if is_known and re.fullmatch(r"linear|conv(_transpose)?\dd", op.name):
                 yield self._settings(op, *shapes)
+            elif op.name == "addmm" and len(op.inputs) > 2:
+                yield {"channels": "→".join(map(str, self.graph.values[op.inputs[2]].shape))}
             elif op.name == "embedding" and len(shapes) == 2:
                 yield {"channels": "→".join(map(str, shapes[1]))}
             elif op.name.removesuffix("_cell") in _RECURRENT:
