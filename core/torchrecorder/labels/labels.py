@@ -428,6 +428,7 @@ class Labels:
         number = numbers[0] if is_equal else sum(numbers)
         share = "" if len(numbers) < 2 else "each" if is_equal else "in all"
         text = f"{parameters(number)} {share}".rstrip() if "params" in self.show else ""
+        text += f", {count(n)} shared" if text and not share and (n := self._sharing.tied(module)) else ""
         is_first = thing in self._sharing.things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._sharing.again(module, thing), text if is_first else "")))
 

@@ -29,7 +29,7 @@ _HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
 """One class of the layers in a closed one: `4 Linear 8→16→16→16→2`."""
 _FUNCTIONS = re.compile(
     r"(conv(_transpose)?\dd|linear|addmm|(batch|layer|group|instance|rms)_norm|interpolate|(avg|max|adaptive_\w+)_pool\dd"
-    r"|([a-z_]*[erg]lu6?|silu|mish|sigmoid|tanh|softmax)_?$)"
+    r"|scaled_dot|([a-z_]*[erg]lu6?|silu|mish|sigmoid|tanh|softmax)_?$)"
 )
 """How functions begin that do the work of a layer."""
 _ATTENTION = "scaled_dot_product_attention"

@@ -543,3 +543,32 @@ def test_an_attention_that_is_causal_says_it(is_causal: bool) -> None:
     assert Prover(view.graph, words).faults(view) == ()
     true, lie = (" · causal", "") if is_causal else ("attention", "attention causal")
     assert ["causal" in it for it in lied(view, true, lie)] == [True]
+
+
+def test_parameters_that_are_those_of_another_layer_are_called_shared() -> None:
+    """The sum over thirteen blocks was more than the model has, as they all hold one and the same attention."""
+
+    class Block(nn.Module):
+        def __init__(self, again: nn.Module | None = None) -> None:
+            super().__init__()
+            self.own, self.mixed, self.act = nn.Linear(4, 4), nn.Linear(4, 4), nn.Tanh()
+            self.mixed.weight = self.mixed.weight if again is None else again.get_parameter("mixed.weight")
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.own(x) * self.act(self.mixed(x))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.between = Block(), nn.Softmax(-1)
+            self.second = Block(self.first)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.second(self.between(self.first(x)))
+
+    view = make_view(record(Net(), torch.zeros(2, 4)), DrawingOptions(depth=1))
+    layout = paper(view)
+    said = [" ".join(word.text for word in figure.words) for figure in layout.nodes]
+    assert sum("40 params, 16 shared" in text for text in said) == 2
+    assert faults(view, layout) == ()
+    assert ["elsewhere" in fault for fault in faults(view, written(layout, "16 shared", "20 shared"))] == [True, True]
