@@ -73,7 +73,7 @@ def test_of_many_the_first_and_the_last_are_written() -> None:
 
 def test_a_closed_stack_says_what_differs_in_it() -> None:
     view = make_view(dilated(), CLOSED)
-    assert "bs | Block ×5 · Conv 8→8 · dilation 1, 2, 4, 8, 16 · 200 params each" in words(view)
+    assert "bs | Block ×5 · Conv 8→8, … · dilation 1, 2, 4, 8, 16 · 200 params each" in words(view)
 
 
 def test_a_stack_of_equal_layers_says_nothing() -> None:
