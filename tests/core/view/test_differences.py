@@ -109,7 +109,7 @@ def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -
     assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")
     assert "c1 | Conv2d 3 · 8→8, 8→16, 16→32 · relu" in words(view)
     assert spans(view, "bs.0.mlp")["params"] == ("800", "1600", "3200")
-    assert "mlp | MLP · 2 Linear" in words(view)
+    assert "mlp | MLP · 2 Linear, …" in words(view)
 
 
 def functional(*ops: tuple[str, dict[str, str]]) -> Graph:
