@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from torchrecorder.graph import Op
 from torchrecorder.labels.names import bare, class_name
 from torchrecorder.labels.summaries import summary
 from torchrecorder.view import Node
 from torchrecorder.view.differences import values_of
+from torchrecorder.view.node_kinds import op_kind, torch_kind
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.tree import SEQUENTIAL, CallTree
 
 _ONE_WAY = re.compile(r"(?<![\d→])(\d+)→(\d+)(?![\d→])")
 _MAX_CONTENTS = 36  # characters of the layers in a Sequential, one after another
-_MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 3, 20  # characters of the layers in a closed one, their classes and number
+_MAX_HELD, _MAX_KINDS, _MOST_HELD = 52, 4, 20  # characters of the layers in a closed one, their classes and number
 _LEAST_NOT_HELD = 0.1  # share of the parameters in none of these above which they are not said
 _IN_ROW, _EQUAL_IN_ROW = 5, 3  # widths of layers that are said, and of equal ones
 _IS_HELD = re.compile(r"^\d|[,→]")  # one class alone tells no more than that of what is around it
@@ -39,7 +41,10 @@ class Contents:
         return words if len(words) <= _MAX_CONTENTS and not node.unlike else held or f"{len(names)} layers"
 
     def held(self, node: Node) -> str:
-        """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`."""
+        """The layers in a closed one, if they are of few classes: `4 Linear 8→16→16→16→2, 3 ReLU`.
+
+        `…` stands behind them if others have no place, or functions do the work of a layer.
+        """
         tree, call = self.tree, node.calls[0]
         inside, is_even = range(call + 1, tree.end[call]), not values_of(node.spans, "params")
         layers = {self.graph.calls[at].module: at for at in reversed(inside) if not tree.children[at]}
@@ -49,14 +54,26 @@ class Contents:
         for at in sorted(layers.values()) if is_all else ():
             of_class.setdefault(bare(tree.cls(at).rpartition(".")[2].removeprefix("Parametrized")), []).append(at)
         known = {cls: calls for cls, calls in of_class.items() if cls not in _IDLE}
-        weighted = {cls: calls for cls, calls in known.items() if any(map(tree.n_params, calls))}
+        weighted = {cls: calls for cls, calls in known.items() if any(map(self._is_telling, calls))}
+        is_more = any(op_kind(op.name) != "op" for op in self._in_none(call))
         for kinds in (known, weighted):
+            rest_of = ", …" if is_more or kinds != known else ""
             names = {cls: f"{len(calls)} {cls}" if calls[1:] else cls for cls, calls in kinds.items()}
             rows = [f"{names[cls]} {self._row_of(calls, call)}".strip() for cls, calls in kinds.items()]
             for words in map(", ".join, (rows if is_even else (), names.values())):
-                if len(kinds) <= _MAX_KINDS and len(words) <= _MAX_HELD and _IS_HELD.search(words):
-                    return words
+                if len(kinds) <= _MAX_KINDS and len(words + rest_of) <= _MAX_HELD and _IS_HELD.search(words):
+                    return words + rest_of
         return ""
+
+    def _is_telling(self, call: int) -> bool:
+        """Whether a layer has parameters or changes the resolution."""
+        module = self.tree.module(call)
+        return self.tree.n_params(call) > 0 or (module is not None and torch_kind(module) == "pool")
+
+    def _in_none(self, call: int) -> Iterator[Op]:
+        """The ops in a closed layer that run in none of those that call no further one."""
+        ops = map(self.graph.ops.__getitem__, self.tree.all_ops_of(call))
+        return (op for op in ops if self.tree.children[op.call])
 
     def _row_of(self, calls: Sequence[int], around: int) -> str:
         """The channels of layers in a closed one, `8→16→2`, of which each reads what the one before gives.

@@ -364,7 +364,11 @@ class Labels:
                 continue
             classes = values_of(part.spans, "class") or ((own,) if own else ())
             label = self.node(part, node)
-            facts = (fact for fact in label.line.split(" · ") if part.kind == "op" and re.search(r"heads|^by \d", fact))
+            facts = (
+                fact
+                for fact in label.line.split(" · ")
+                if part.kind == "op" and re.search(r"heads|^causal$|^by \d", fact)
+            )
             classes_of_parts.append(" ".join((among([*map(bare, classes)]) or label.name, *facts)))
         return [it for it in before if it != "dropout"], [it for it in classes_of_parts if it != "dropout"]
 
@@ -426,6 +430,7 @@ class Labels:
         number = numbers[0] if is_equal else sum(numbers)
         share = "" if len(numbers) < 2 else "each" if is_equal else "in all"
         text = f"{parameters(number)} {share}".rstrip() if "params" in self.show else ""
+        text += f", {count(n)} shared" if text and not share and (n := self._sharing.tied(module)) else ""
         is_first = thing in self._sharing.things_of.get(module.fqn, [])[:1] or thing.calls[0] in self._tree.picked
         return " · ".join(filter(None, (self._sharing.again(module, thing), text if is_first else "")))
 

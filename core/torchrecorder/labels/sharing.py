@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
 from torchrecorder.graph import Module
 from torchrecorder.view import Box, Node, View
@@ -21,6 +22,22 @@ class Sharing:
             return ""
         n_calls = sum(row.module == module.fqn for row in self.graph.calls)
         return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"
+
+    def tied(self, module: Module) -> int:
+        """How many of its parameters a module beside it has, too, as the same tensors."""
+        inside = tuple(f"{path}." for path in (module.fqn, *module.aliases))
+        both = (
+            name
+            for name, paths in self.graph.tied.items()
+            if {path.startswith(inside) for path in paths} == {True, False}
+        )
+        return sum(self._sizes.get(name, 0) for name in both) if module.fqn else 0
+
+    @cached_property
+    def _sizes(self) -> dict[str | None, int]:
+        """By name how many numbers a parameter has."""
+        params = (value for value in self.graph.values if value.kind == "param")
+        return {value.name: prod(size for size in value.shape if isinstance(size, int)) for value in params}
 
     def tag(self, thing: Box | Node) -> int | None:
         """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TIMES = re.compile(r"(?:(?:^|\s)×|\bcalled |\beach of )(\d+)(?=\s|$)|(?:^|\s)(\d+) in parallel\b")
 """`×4`, `called 5 times`, `each of 4 layers` and `6 in parallel`, but no sizes such as `3×3`."""
+_SHARED = re.compile(r"params?, ([\d.]+)(?:\s([kMBT]))? shared\b")
 _PARAMS = re.compile(r"(?:^|\s)([\d.]+)(?:\s([kMBT]))? params?\b( each)?")
 _REST = re.compile(r"([\d.]+)(?: ([kMBT]))? not run\b")
 _LESS = re.compile(r"\b(with|without) .*")
@@ -108,6 +109,13 @@ def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
         ways = (totals, _read_apart(graph, thing.calls))
         if not any(_are_said(match, numbers if match[3] else [sum(numbers)]) for numbers in ways):
             yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
+    if match := _SHARED.search(words):
+        inside, outside = dict[str, int](), dict[str, int]()
+        for op in graph.ops:
+            is_in = any(row.id in thing.calls for row in graph.around(op.call))
+            (inside if is_in else outside).update(_read(graph, op))
+        if not _are_said(match, [sum(inside[name] for name in inside.keys() & outside.keys())]):
+            yield f"“{words}” says other numbers of parameters that are read in {where} and elsewhere"
     if match := _REST.search(words):
         read: dict[str, int] = {}
         for op in graph.ops:

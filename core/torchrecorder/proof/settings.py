@@ -27,10 +27,16 @@ _PLACES = {
 }
 _HELD = re.compile(r"(?:(\d+) )?([A-Z]\w*)(?: (\d+(?:→\d+)+))?")
 """One class of the layers in a closed one: `4 Linear 8→16→16→16→2`."""
+_FUNCTIONS = re.compile(
+    r"(conv(_transpose)?\dd|linear|addmm|(batch|layer|group|instance|rms)_norm|interpolate|(avg|max|adaptive_\w+)_pool\dd"
+    r"|scaled_dot|([a-z_]*[erg]lu6?|silu|mish|sigmoid|tanh|softmax)_?$)"
+)
+"""How functions begin that do the work of a layer."""
+_ATTENTION = "scaled_dot_product_attention"
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _FEW = 5
 """Calls whose settings are written one by one, as the labels have it, which a proof does not ask."""
-_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\dd|Linear|Embedding)(?: |$))")
+_LAYER = re.compile(r" · (?=\w*(?:Conv(?:Transpose)?\d[dD]|Linear|Embedding)(?: |$)|[A-Z]\w* \d+→\d)")
 _CLASSES = re.compile(r"\w or [A-Z]\w*(?: ·| ×\d|$)")
 """Several classes without settings."""
 _KERNEL = r"\d+(?:×\d+)*"
@@ -60,6 +66,7 @@ class SettingsProof:
                 ops = self._drawn_for(coverage, node, known) if is_asked else ()
                 yield from self._of_heads(coverage, node, words(node), ops)
                 yield from self._of_factors(coverage, node, words(node), ops)
+                yield from self._of_causal(coverage, node, words(node), known)
                 if node.kind == "call" and not node.inset and self.facts.children[node.calls[0]]:
                     yield from self._of_insets(node, words(node))
             for call in odd_calls.get(letter, ()):
@@ -70,11 +77,13 @@ class SettingsProof:
             for node in (node for node in coverage.view.nodes if node.kind == "call" and not node.is_unsaid):
                 is_closed = not (node.inset or node.parts or any(span.name == "class" for span in node.spans))
                 for text in words(node).split(" · ") if is_closed and self.facts.children[node.calls[0]] else ():
-                    held = [*map(_HELD.fullmatch, text.split(", "))]
+                    held = [*map(_HELD.fullmatch, text.removesuffix(", …").split(", "))]
                     every = (at for call in node.calls for at in (call, *again.get(call, ())))
                     is_said = all(held) and re.search(r"^\d|[,→]", text)
                     if is_said and not all(self._holds(at, held, node.calls[0]) for at in every):
                         yield Fault("settings", f"“{text}” is not what is in each of its calls", node.calls)
+                    if is_said and "…" not in text and (rest := {*self._besides(node.calls[0], held)}):
+                        yield Fault("settings", f"“{text}” leaves out {', '.join(sorted(rest))}", node.calls)
                 layers = list[list[dict[str, str]]]()
                 for part in node.parts or (node,):
                     calls = sorted({call for own in part.calls for call in (own, *again.get(own, ()))})
@@ -131,6 +140,17 @@ class SettingsProof:
                 return names(call)["class"] != names(drawn)["class"]
         return True
 
+    def _besides(self, call: int, held: Iterable[re.Match[str] | None]) -> Iterator[str]:
+        """What works in a call besides the classes of layers that are said of it: other layers, and functions."""
+        said = {match[2] for match in held if match}
+        for op in map(self.graph.ops.__getitem__, self.facts.ops_of([call])):
+            cls = re.sub("^Parametrized|[123]d$", "", self.sameness.settings(op.call)["class"])
+            is_idle = cls in ("Identity", "Dropout", "AlphaDropout", "FeatureAlphaDropout") or op.kind == "pass"
+            if self.facts.children[op.call] and _FUNCTIONS.match(op.name):
+                yield op.name
+            elif not self.facts.children[op.call] and cls not in said and not is_idle:
+                yield cls
+
     def _is_straight(self, call: int, first: int) -> bool:
         """Whether each layer in a call, and each op in none, reads the one before alone, from a first one on."""
         ops = [self.graph.ops[op] for op in sorted(self.facts.ops_of([call])) if op >= min(self.facts.ops_of([first]))]
@@ -186,6 +206,18 @@ class SettingsProof:
         if true and not (named <= true | others and ("…" in said[0] or true <= named)):
             yield Fault("sameness", f"“{said[0]}”, and it is {sorted(true)}", (*coverage.around(node), *node.calls))
 
+    def _of_causal(
+        self, coverage: Coverage, node: Node, words: str, again: Mapping[int, Sequence[int]]
+    ) -> Iterator[Fault]:
+        """Whether an attention at a node is causal, said of it if it is so and else not."""
+        drawn = (self.graph.ops[op] for part in (node, *node.parts) if part.kind == "op" for op in part.own_ops)
+        if any(op.name == _ATTENTION for op in drawn):
+            rows = map(self.graph.ops.__getitem__, self._drawn_for(coverage, node, again))
+            is_so = {op.attrs.get("is_causal") == "True" for op in rows if op.name == _ATTENTION}
+            if (True in is_so) != ("causal" in words):
+                fault = "does not say that it is causal" if True in is_so else "is not causal"
+                yield Fault("sameness", f"“{words}” {fault}", (*coverage.around(node), *node.calls))
+
     def _attending(self, op: Op) -> Op | None:
         """The op that gives what an attention gives: itself, or the product behind a softmax of four axes."""
         if op.name.startswith("scaled_dot"):
@@ -220,6 +252,8 @@ class SettingsProof:
             is_known = len(shapes) == 2 and len(shapes[0]) >= len(shapes[1]) - 1 > 0
             if is_known and re.fullmatch(r"linear|conv(_transpose)?\dd", op.name):
                 yield self._settings(op, *shapes)
+            elif op.name == "addmm" and len(op.inputs) > 2:
+                yield {"channels": "→".join(map(str, self.graph.values[op.inputs[2]].shape))}
             elif op.name == "embedding" and len(shapes) == 2:
                 yield {"channels": "→".join(map(str, shapes[1]))}
             elif op.name.removesuffix("_cell") in _RECURRENT:

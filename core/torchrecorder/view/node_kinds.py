@@ -191,12 +191,19 @@ class NodeKinds:
             is_more = works.is_scaled[call.id] and not is_leaf  # as embeddings are that add places
             if kind == "norm" or (inner.params.total == module.params.total and not is_more):
                 like = next((cls for start, cls in _LIKE.items() if op.name.startswith(start)), "")
-                shape = self.graph.values[op.inputs[1]].shape if op.name == "linear" and len(op.inputs) > 1 else ()
-                sizes = "in_features={1}, out_features={0}".format(*shape) if len(shape) == 2 else ""
+                sizes = self._widths(op)
+                said = sizes if "features=" not in inner.extra_repr and sizes else inner.extra_repr
                 like = like or ("LayerNorm" if kind == "norm" else "Linear")
-                return OneLayer(kind, like, inner.extra_repr or sizes, made, plainly)
+                return OneLayer(kind, like, said, made, plainly)
         is_plain = bool(plainly) and is_leaf
         return OneLayer(self._of_ops(call.id), plainly, module.extra_repr, made, plainly) if is_plain else None
+
+    def _widths(self, op: Op) -> str:
+        """What a linear layer would say of itself that ran one op; `addmm` reads its weight last, transposed."""
+        weights = op.inputs[1:2] if op.name == "linear" else op.inputs[2:3] if op.name == "addmm" else ()
+        shapes = (self.graph.values[value].shape for value in weights)
+        widths = next((shape if op.name == "addmm" else shape[::-1] for shape in shapes if len(shape) == 2), ())
+        return "in_features={}, out_features={}".format(*widths) if widths else ""
 
     def _plainly(self, call: Call, module: Module) -> str:
         """The class of torch in the name of one whose calls do as that does: `SiLU` in `SiLUActivation`.

@@ -11,8 +11,8 @@ from torch.nn.utils import parametrizations, parametrize, prune
 
 from tests.core.recording.nets import record
 from torchrecorder.graph import Graph
-from torchrecorder.labels.labels import Labels
-from torchrecorder.proof import faults
+from torchrecorder.labels.labels import Labels, words
+from torchrecorder.proof import Prover, faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
 
@@ -26,6 +26,20 @@ class MaskedConv2d(nn.Conv2d):
 
     def forward(self, x: torch.Tensor) -> Any:
         return self._conv_forward(x, self.weight * self.get_buffer("mask"), self.bias)
+
+
+class Conv1D(nn.Module):
+    """GPT-2's, whose weight lies the other way."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.zeros(before, after)), nn.Parameter(torch.zeros(after))
+
+    def extra_repr(self) -> str:
+        return "nf={1}, nx={0}".format(*self.weight.shape)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch.addmm(self.bias, x.view(-1, x.shape[-1]), self.weight).view(*x.shape[:-1], -1)
 
 
 class Router(nn.Linear):
@@ -225,6 +239,7 @@ def pruned() -> Any:
         (lambda: nn.utils.spectral_norm(nn.Conv2d(3, 8, 3)), IMAGE, "Conv2d 3×3 · 3→8 · spectral_norm", "conv"),
         (symmetric, WORDS, "Linear 32→32 · Symmetric", "linear"),
         (pruned, WORDS, "Linear 32→8 · pruned", "linear"),
+        (lambda: Conv1D(32, 8), WORDS, "Conv1D 32→8", "linear"),
         (ScaledNorm, WORDS, "ScaledNorm", "norm"),
         (PixelNorm, WORDS, "PixelNorm", "norm"),
         (PowerNorm, WORDS, "PowerNorm", "norm"),
@@ -250,6 +265,13 @@ def test_a_norm_whose_activation_does_nothing_is_a_norm_behind_its_layer() -> No
     assert said(graph) == [("layers | Conv2d 1×1 · 3→8 · BatchNorm", "conv")]
     graph = record(Alone(nn.Conv2d(3, 8, 1), BatchNormAct2d(8, nn.ReLU())).eval(), IMAGE)
     assert said(graph, collapse=("layers.1",))[1][0].startswith("layers.1 | BatchNormAct2d")
+
+
+def test_widths_of_a_weight_that_lies_the_other_way_are_proved() -> None:
+    view = make_view(record(Alone(Conv1D(32, 8), Conv1D(8, 24)), WORDS))
+    assert Prover(view.graph, words).faults(view) == ()
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("32→8", "8→32"))
+    assert ["8→32" in fault.words for fault in lies.faults(view)] == [True]
 
 
 class Covariance(nn.Module):

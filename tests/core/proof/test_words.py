@@ -490,3 +490,88 @@ def test_widths_in_a_closed_layer_are_of_a_straight_row(way: str) -> None:
     lie = Prover(view.graph, lambda view: lambda node: words(view)(node).replace("3 Linear,", "3 Linear 3→4→4→3,"))
     assert not Prover(view.graph, words).faults(view)
     assert [fault.kind for fault in lie.faults(view)] == ["settings"] * (way != "straight")
+
+
+def test_the_layers_that_a_closed_one_says_to_have_are_all() -> None:
+    """A reader added sizes that do not meet, as nothing told of an upsampling in one of the branches."""
+
+    class Held(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.act, self.up = nn.Conv1d(3, 4, 1), nn.ReLU(), nn.Upsample(scale_factor=2)
+            self.norm, self.last = nn.BatchNorm1d(4), nn.Conv1d(4, 3, 1)
+
+        def forward(self, x: torch.Tensor, *, by_function: bool = False) -> Any:
+            y = self.act(self.norm(self.first(x)))
+            return self.last(nn.functional.interpolate(y, scale_factor=2.0) if by_function else self.up(y))
+
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = Held(), Held()
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.two(self.one(x), by_function=True)
+
+    view = make_view(record(Both().eval(), torch.zeros(2, 3, 4)), DrawingOptions(depth=1))
+    said = [words(view)(node) for node in view.nodes if node.kind == "call"]
+    lists = "2 Conv 3→4→3, BatchNorm, ReLU, Upsample", "2 Conv 3→4→3, BatchNorm, ReLU, …"
+    assert all(text in line for text, line in zip(lists, said, strict=True))
+    assert Prover(view.graph, words).faults(view) == ()
+    for left_out, said_of in ((", ReLU, Upsample", lists[0]), (", …", lists[1])):
+        assert ["leaves out" in it for it in lied(view, said_of, said_of.replace(left_out, ""))] == [True]
+
+
+def lied(view: View, old: str, new: str) -> list[str]:
+    """Sentences of the proof on words that say something else."""
+    lies = Prover(view.graph, lambda view: lambda node: words(view)(node).replace(old, new))
+    return [fault.words for fault in lies.faults(view)]
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_an_attention_that_is_causal_says_it(is_causal: bool) -> None:
+    class Attends(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read, self.give = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            q = self.read(x)
+            return self.give(nn.functional.scaled_dot_product_attention(q, q, q, is_causal=is_causal))
+
+    net = nn.Sequential(Attends(), nn.Softmax(-1))
+    view = make_view(record(net, torch.zeros(2, 3, 4)), DrawingOptions(depth="all"))
+    (said,) = (words(view)(node) for node in view.nodes if "attention" in words(view)(node))
+    assert said.endswith(" · causal") == is_causal
+    assert Prover(view.graph, words).faults(view) == ()
+    true, lie = (" · causal", "") if is_causal else ("attention", "attention causal")
+    assert ["causal" in it for it in lied(view, true, lie)] == [True]
+
+
+def test_parameters_that_are_those_of_another_layer_are_called_shared() -> None:
+    """The sum over thirteen blocks was more than the model has, as they all hold one and the same attention."""
+
+    class Block(nn.Module):
+        def __init__(self, again: nn.Module | None = None) -> None:
+            super().__init__()
+            self.own, self.mixed, self.act = nn.Linear(4, 4), nn.Linear(4, 4), nn.Tanh()
+            self.mixed.weight = self.mixed.weight if again is None else again.get_parameter("mixed.weight")
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.own(x) * self.act(self.mixed(x))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.between = Block(), nn.Softmax(-1)
+            self.second = Block(self.first)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.second(self.between(self.first(x)))
+
+    view = make_view(record(Net(), torch.zeros(2, 4)), DrawingOptions(depth=1))
+    layout = paper(view)
+    said = [" ".join(word.text for word in figure.words) for figure in layout.nodes]
+    assert sum("40 params, 16 shared" in text for text in said) == 2
+    assert faults(view, layout) == ()
+    assert ["elsewhere" in fault for fault in faults(view, written(layout, "16 shared", "20 shared"))] == [True, True]

@@ -73,7 +73,7 @@ def test_of_many_the_first_and_the_last_are_written() -> None:
 
 def test_a_closed_stack_says_what_differs_in_it() -> None:
     view = make_view(dilated(), CLOSED)
-    assert "bs | Block ×5 · Conv 8→8 · dilation 1, 2, 4, 8, 16 · 200 params each" in words(view)
+    assert "bs | Block ×5 · Conv 8→8, … · dilation 1, 2, 4, 8, 16 · 200 params each" in words(view)
 
 
 def test_a_stack_of_equal_layers_says_nothing() -> None:
@@ -109,7 +109,7 @@ def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -
     assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")
     assert "c1 | Conv2d 3 · 8→8, 8→16, 16→32 · relu" in words(view)
     assert spans(view, "bs.0.mlp")["params"] == ("800", "1600", "3200")
-    assert "mlp | MLP · 2 Linear" in words(view)
+    assert "mlp | MLP · 2 Linear, …" in words(view)
 
 
 def functional(*ops: tuple[str, dict[str, str]]) -> Graph:
