@@ -331,7 +331,8 @@ class PartsProof:
 
     def _is_needed(self, tensor: int, head: int) -> bool:
         """Whether a node gets less than all of a tensor, the same in each turn, and the rest is dropped or goes on."""
-        if self.graph.values[tensor].kind in ("param", "buffer", "const"):
+        is_loose = self.graph.values[tensor].kind in ("param", "buffer", "const")
+        if is_loose and (self._tail(tensor), head) not in self._pairs:  # a name alone says what has no line
             return False
         return len(self._part(self._read[tensor][head])) == 1
 

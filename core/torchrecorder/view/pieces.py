@@ -110,8 +110,9 @@ class _Parts:
         aside = self._visible.facts.aside
         for node, value, op in self._reads():
             origin, part = self._traced(value)
-            is_unseen = value in aside and (self._given.get(origin, self._tail(origin)), node.id) not in self._pairs
-            if self._graph.values[origin].kind in _LOOSE or self._tail(origin) == node.id or is_unseen:
+            may_hide = value in aside or self._graph.values[origin].kind in _LOOSE
+            is_unseen = may_hide and (self._given.get(origin, self._tail(origin)), node.id) not in self._pairs
+            if self._tail(origin) == node.id or is_unseen:
                 continue
             self._taken.setdefault(origin, {}).setdefault(node.id, {})[part] = None
             if op is None or not part:

@@ -784,3 +784,24 @@ def test_what_all_turns_read_is_no_first_step() -> None:
     (written,) = (node.id for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "setitem")
     assert not any(edge.part for edge in view.edges if edge.tail == written)
     assert faults(view) == ()
+
+
+class Placed(nn.Module):
+    """The table of a vision transformer without class token: the row of that is added to all places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.table, self.head = nn.Linear(3, 8), nn.Parameter(torch.zeros(1, 7, 8)), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.head(self.stem(x) + self.table[:, 1:] + self.table[:, :1])
+
+
+def test_parts_of_a_parameter_that_is_drawn_are_said() -> None:
+    """Both sums seemed to add the whole table."""
+    view = make_view(run.capture(Placed(), (torch.zeros(2, 6, 3),), {}), DrawingOptions())
+    edges = [edge for edge in view.edges if view.nodes[edge.tail].kind == "param"]
+    assert [edge.part for edge in edges] == ["[:, 1:]", "[:, :1]"]
+    assert faults(view) == ()
+    for edge, false in zip(edges, ("", "[:, 1:]"), strict=True):
+        assert faults(replace(view, edges=tuple(replace(it, part=false) if it is edge else it for it in view.edges)))
