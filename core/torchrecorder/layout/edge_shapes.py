@@ -100,8 +100,8 @@ class _Carried:
         """
         given, read = self.ends(edge)
         values = () if given is None else (given, *self._besides(edge, given))
-        if names := edge.part.split(", ") if _NAMES.fullmatch(edge.part) else []:
-            values = self._in_order(edge, values)
+        names = edge.part.split(", ") if _NAMES.fullmatch(edge.part) else []
+        values = self._in_order(edge, values)
         several = [*dict.fromkeys(_shape(self._view, value, show) for value in values)]
         is_doubtful = len(several) > _FEW or (
             len(several) > 1 and not all(text.strip("0123456789") for text in several)

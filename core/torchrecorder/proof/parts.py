@@ -277,15 +277,24 @@ class PartsProof:
             outputs = self.graph.calls[call].outputs
             got = self._outputs_read(call, head)
             if (count := len({*got.values()})) > 1:
-                names = {value: self.graph.part(self.graph.calls[call].module, at) or at for at, value in got.items()}
+                names = {value: self._called(call, at) or at for at, value in got.items()}
                 order = self._arguments_in_order(head)
                 row = sorted(names, key=lambda value: order.index(value) if value in order else len(order))
                 return _ROW.sub(_listed, words) in (f"{count} outputs", ", ".join(map(names.__getitem__, row)))
             for path, value in outputs.items():
-                said = self.graph.part(self.graph.calls[call].module, path)
+                said = self._called(call, path)
                 if words in (path, f"output {path}", said) and self._is_read(value, head):
                     return True
         return False
+
+    def _called(self, call: int, path: str) -> str:
+        """The name of an output of a call; none that is an entry of an argument of the call around, `x.1`, as well."""
+        row = self.graph.calls[call]
+        name, outer = self.graph.part(row.module, path), row.parent
+        entrances = (
+            {} if outer is None else {at: value for at, value in self.graph.calls[outer].inputs.items() if "." in at}
+        )
+        return "" if entrances.get(name, row.outputs[path]) != row.outputs[path] else name
 
     def _arguments_in_order(self, head: int) -> list[int]:
         """The tensors that a layer gets, in the order of its arguments."""

@@ -233,8 +233,7 @@ class _Parts:
             read |= {first[at] for at in there if at in first}
         makers = {at: self._tail(at) for at in read}  # what a layer hands on comes on the line of what made it
         read -= {at for at, made in makers.items() if made != tail.id and (made, head.id) in self._pairs}
-        at_call = self._graph.calls[tail.calls[-1]].module
-        known = {origin: self._graph.part(at_call, path) or path for path, origin in given.items()}
+        known = {origin: self._called(tail.calls[-1], path) for path, origin in given.items()}
         if (count := len(read)) > 1:
             # the layer's arguments, which the other end of the line may name, stand in its own order
             at_head = self._graph.calls[head.calls[0]].inputs.values() if head.kind == "call" else ()
@@ -253,6 +252,13 @@ class _Parts:
         if not at and (len(given) < 2 or is_native or said[:1].isdigit()):
             return ""
         return f"output {said}" if said[:1].isdigit() else said
+
+    def _called(self, call: int, path: str) -> str:
+        """The name of an output, or its path: an entry of a variable that held an argument, `x.1`, would be that."""
+        row = self._graph.calls[call]
+        name = self._graph.part(row.module, path)
+        around = {} if row.parent is None else self._graph.calls[row.parent].inputs
+        return path if "." in name and around.get(name, row.outputs[path]) != row.outputs[path] else name or path
 
     def _outputs_again(self, node: Node) -> Iterator[tuple[int, int]]:
         """What a layer gives in each turn, and what it gives in the first."""

@@ -805,3 +805,36 @@ def test_parts_of_a_parameter_that_is_drawn_are_said() -> None:
     assert faults(view) == ()
     for edge, false in zip(edges, ("", "[:, 1:]"), strict=True):
         assert faults(replace(view, edges=tuple(replace(it, part=false) if it is edge else it for it in view.edges)))
+
+
+class Normed(nn.Module):
+    """A norm of scalars, and vectors by their lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scalar_norm = nn.LayerNorm(8)
+
+    def forward(self, x: Any) -> Any:
+        s, v = x
+        return self.scalar_norm(s), v / v.norm(dim=-1, keepdim=True)
+
+
+class Geometric(nn.Module):
+    """What holds the norms of an argument has the name of that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.mix = Normed(), nn.Linear(11, 4)
+
+    def forward(self, x: Any) -> Any:
+        x = self.norm(x)
+        return self.mix(torch.cat(x, -1).sin())
+
+
+def test_an_output_is_not_named_as_the_argument_that_it_is_not() -> None:
+    view = make_view(run.capture(Geometric(), ((torch.zeros(2, 8), torch.ones(2, 3)),), {}), DrawingOptions(depth=1))
+    assert "norm > cat: 2 outputs" in said(view)
+    assert faults(view) == ()
+    for false in ("scalar_norm, x.1", "x.1"):
+        edges = tuple(replace(it, part=false) if it.part == "2 outputs" else it for it in view.edges)
+        assert faults(replace(view, edges=edges))
