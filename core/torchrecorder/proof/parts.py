@@ -330,12 +330,12 @@ class PartsProof:
         """Whether a layer that is closed returns nothing of what a node gets of it."""
         ops = {*self.facts.ops_of(tail.calls)}
         read = {at for at in tensors if head.id in self._read[at] and self.graph.values[at].producer in ops}
-        given = [value for call in tail.calls[:1] for value in self.graph.calls[call].outputs.values()]
+        given = [value for call in tail.calls for value in self.graph.calls[call].outputs.values()]
         for value in given:  # in any shape
             made = self.graph.values[value].producer
             is_moved = made is not None and self.facts.is_move(self.graph.ops[made], self._origin)
             given += self.facts.data_of(self.graph.ops[made])[:1] if made is not None and is_moved else ()
-        is_one = len(tail.calls) == 1 and not tail.parts and head.kind != "output"
+        is_one = bool(tail.calls) and not tail.parts and tail.repetition in ("series", "loop")
         return is_one and bool(given) and bool(read) and read.isdisjoint(given)
 
     def _is_needed(self, tensor: int, head: int) -> bool:

@@ -219,8 +219,13 @@ class _Parts:
         Those that other turns of the head read count, too, and of what repeats those that the last turn gives.
         """
         tail, head, value = self._view.nodes[edge.tail], self._view.nodes[edge.head], self._traced(edge.value)[0]
-        if tail.kind != "call" or tail.parts or head.kind == "output" or tail.repetition not in ("series", "loop"):
+        if tail.kind != "call" or tail.parts or tail.repetition not in ("series", "loop"):
             return ""
+        every = [output for call in tail.calls for output in self._graph.calls[call].outputs.values()]
+        carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
+        is_inner = bool(every and carried) and carried.isdisjoint(self._moved(every))
+        if head.kind == "output":
+            return _UNRETURNED if is_inner else ""
         given, module = self._graph.calls[tail.calls[-1]].outputs, self._visible.tree.module(tail.calls[0])
         is_native = module is not None and module.native
         first = {at: output for at, output in self._first.items() if output in given.values()}
@@ -245,8 +250,7 @@ class _Parts:
             is_long = len(said) > _LONG_NAMES or any(name[:1].isdigit() for name in words)
             # what an LSTM gives goes on packed, or with its states
             return "" if is_native else f"{count} outputs" if is_long else said
-        carried = {at for at, heads in self._taken.items() if head.id in heads and self._tail(at) == tail.id}
-        if given and carried and carried.isdisjoint(self._moved(given.values())):
+        if is_inner:
             return _UNRETURNED
         at, said = next(((i, known[value]) for i, output in enumerate(given.values()) if output == value), (0, ""))
         if not at and (len(given) < 2 or is_native or said[:1].isdigit()):

@@ -838,3 +838,26 @@ def test_an_output_is_not_named_as_the_argument_that_it_is_not() -> None:
     for false in ("scalar_norm, x.1", "x.1"):
         edges = tuple(replace(it, part=false) if it.part == "2 outputs" else it for it in view.edges)
         assert faults(replace(view, edges=edges))
+
+
+class Cached(nn.Module):
+    """Gives what its blocks kept beside what they returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Tapped() for _ in range(3))
+
+    def forward(self, x: Tensor) -> Any:
+        for block in self.blocks:
+            x = block(x)
+        return (x.sin(), [block.kept for block in self.blocks]), x.cos()
+
+
+def test_an_output_says_that_no_block_returned_what_it_holds() -> None:
+    """It seemed to hold the hidden states of all blocks."""
+    view = make_view(run.capture(Cached(), (torch.ones(2, 4),), {}), DrawingOptions(depth=1))
+    lines = [edge for edge in view.edges if view.nodes[edge.head].kind == "output"]
+    assert "not returned" in [edge.part for edge in lines]
+    assert faults(view) == ()
+    assert faults(replace(view, edges=tuple(replace(edge, part="") for edge in view.edges)))
+    assert faults(replace(view, edges=tuple(replace(edge, part="not returned") for edge in view.edges)))
