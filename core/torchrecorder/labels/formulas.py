@@ -171,8 +171,10 @@ def _ends(known: Names, ops: Collection[int]) -> list[int]:
 def _twin(known: Names, node: Node, ends: Sequence[int], base: int) -> dict[str, str]:
     """By name the one in its place where the second of two ends is computed, `{"q": "k"}`, if one tensor alone is."""
     graph, ops, twin, replaced = known.graph, {*node.ops}, dict[str, str](), set[tuple[int, int]]()
-    first, second = (graph.ops[op] for op in (ends if len(ends) == 2 else (0, 0)))
-    pending = [(first.outputs[0], second.outputs[0], first, second)] if first != second else []
+    if len(ends) != 2:
+        return {}
+    first, second = (graph.ops[op] for op in ends)
+    pending = [(first.outputs[0], second.outputs[0], first, second)]
     for one, other, *readers in pending:
         rows = [graph.values[value] for value in (one, other)]
         made = [graph.ops[row.producer] for row in rows if row.producer is not None]
