@@ -17,7 +17,7 @@ from torchrecorder.layout.dot import same_rank
 from torchrecorder.layout.paper.panels import Key, Panels, Segment
 
 Rows = list[list[Key]]
-_LEAST_BROKEN = 4  # inputs or outputs that may stand in two rows
+_LEAST_BROKEN = 4  # outputs that may stand in two rows
 
 
 class CyclicPanel(Exception):
@@ -70,22 +70,19 @@ class Ranking:
         self._in_line_with_outer()
         return True
 
-    def broken_ends(self, wide: Callable[[Key], float], room: float) -> Iterator[Rows]:
-        """The rows of the picture with outputs, then inputs, in two, where they are wider than the room in one.
+    def broken_outputs(self, wide: Callable[[Key], float], room: float) -> Iterator[Rows]:
+        """The rows of the picture with outputs in two, where they are wider than the room in one.
 
-        Further out are those at both sides, the first or the last: their lines pass beside the others.
+        Further down are those at both sides, the first or the last: their lines pass beside the others.
         """
         _, segments = self.used(None)
-        for is_last in (True, False):
-            joined = {part.tail if is_last else part.head for part in segments}
-            rows = self.rows[None]
-            row = (rows[-1] if is_last else rows[0]) if rows else []
-            if len(row) < _LEAST_BROKEN or sum(map(wide, row)) <= room or not joined.isdisjoint(row):
-                continue
-            for first, last in ((0.25, 0.75), (0.5, 1.0), (0.0, 0.5)):
-                n, m = int(first * len(row)), math.ceil(last * len(row))
-                near, far = row[n:m], [*row[:n], *row[m:]]
-                yield [*rows[:-1], near, far] if is_last else [far, near, *rows[1:]]
+        tails, rows = {part.tail for part in segments}, self.rows[None]
+        row = rows[-1] if rows else []
+        if len(row) < _LEAST_BROKEN or sum(map(wide, row)) <= room or not tails.isdisjoint(row):
+            return
+        for first, last in ((0.25, 0.75), (0.5, 1.0), (0.0, 0.5)):
+            n, m = int(first * len(row)), math.ceil(last * len(row))
+            yield [*rows[:-1], row[n:m], [*row[:n], *row[m:]]]
 
     def again_around(self, box: int) -> None:
         """Ranks the panel of a box again, and those around it: what cannot come to it by the side cannot to them."""

@@ -66,7 +66,7 @@ class Sketch:
         """
         placements = self._placements(width, heights)
         is_page = not (self.is_sideways or self._letter) and width >= tuning.PHONE
-        for rows in self.ranking.broken_ends(self._wide, width) if is_page else ():
+        for rows in self.ranking.broken_outputs(self._wide, width) if is_page else ():
             before, self.ranking.rows[None] = self.ranking.rows[None], rows
             broken = self._placements(width, heights)
             if min(way.price for way in broken) < min(way.price for way in placements):
@@ -130,7 +130,7 @@ class Sketch:
     def _in_room(self, best: Placement, width: float, height: float, *, is_narrow: bool) -> Placement:
         """The placement, or a better one with words in more lines in the rows alone that make it too wide."""
         sketch = self._again(self._named)
-        sketch._is_narrow, sketch.ranking.rows = is_narrow, {**self.ranking.rows}
+        sketch._is_narrow = is_narrow
         for _ in range(tuning.SHORTENED):
             columns = Columns(sketch._panels, sketch.ranking.rows, sketch._cards)
             columns.plan(height, width, with_u=False)

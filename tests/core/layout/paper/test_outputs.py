@@ -206,26 +206,6 @@ def test_outputs_that_are_wider_than_the_page_stand_in_two_rows(n: int) -> None:
     assert not faults(picture)
 
 
-class Summing(nn.Module):
-    def forward(self, **a_long_name_of_input: Tensor) -> Tensor:
-        total, *others = (torch.relu(given) for given in a_long_name_of_input.values())
-        for other in others:
-            total = total + other
-        return total
-
-
-@pytest.mark.parametrize("n", [3, 6])
-def test_inputs_that_are_wider_than_the_page_stand_in_two_rows(n: int) -> None:
-    given = {f"a_quite_long_name_of_input_{i}": torch.ones(2, 8) for i in range(n)}
-    picture = paper(capture(Summing(), (), given), depth=1)
-    top = min(box[1] for box in picture.boxes)
-    least = 25.0  # points; names of lines are lower
-    inputs = [node for node in picture.nodes if node[1] < top and node[3] - node[1] > least]
-    assert len(inputs) == n
-    assert len({node[1] for node in inputs}) == n // 3
-    assert not faults(picture)
-
-
 class Arrivals(nn.Module):
     def __init__(self) -> None:
         super().__init__()
