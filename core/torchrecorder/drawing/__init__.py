@@ -2,7 +2,7 @@
 
 from torchrecorder.request.stylers import StyledNode, Styler
 
-REVISION = 37
+REVISION = 38
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 __all__ = ["REVISION", "StyledNode", "Styler"]

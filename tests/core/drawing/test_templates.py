@@ -100,11 +100,11 @@ class Inceptions(nn.Module):
         return found
 
 
-@pytest.mark.parametrize(("room", "is_opened"), [(720, True), (600, True), (520, False)])
-def test_what_can_still_be_read_in_its_column_is_not_closed(room: int, is_opened: bool) -> None:
+@pytest.mark.parametrize("room", [620, 520, 440])
+def test_what_can_still_be_read_in_its_column_is_not_closed(room: int) -> None:
     with torch.no_grad():
         graph = capture(Inceptions().eval(), (torch.zeros(2, 3, 32, 32),))
     (drawing,) = draw([DrawJob(graph, "a" * 64, DrawingOptions(room=room))], find_engine())
     assert isinstance(drawing, Drawing)
-    assert drawing.alt.endswith("Beside it is A, Inception") == is_opened
-    assert (drawing.width > room) == is_opened
+    assert drawing.alt.endswith("Beside it is A, Inception")
+    assert drawing.width > room
