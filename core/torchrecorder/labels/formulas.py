@@ -186,7 +186,9 @@ def _twin(known: Names, node: Node, ends: Sequence[int], base: int) -> dict[str,
         if one == other:
             continue
         if len(made) == 2 and len(acts) == 1 and (is_moved or is_own):
-            pending += ((*pair, *made) for pair in zip(*(op.inputs for op in made), strict=True))
+            reader, other_reader = made
+            pairs = zip(reader.inputs, other_reader.inputs, strict=True)
+            pending += ((read, other_read, reader, other_reader) for read, other_read in pairs)
         elif is_own and not is_moved:
             return {}
         else:
