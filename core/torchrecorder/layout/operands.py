@@ -18,6 +18,7 @@ from torchrecorder.view.node_kinds import is_reflected
 OPERAND = "operand"
 _SIDED = ("−", "÷", "@")
 _JOINS = frozenset(("cat", "concat", "concatenate"))
+_OF_CHANNELS = ("conv", "batch_norm", "group_norm", "instance_norm")
 
 
 def is_sided(figure: Figure) -> bool:
@@ -86,8 +87,14 @@ def _is_in_order(graph: Graph, op: Op) -> bool:
         return False
     shapes = [graph.values[value].shape for value in (*op.inputs[:1], *op.outputs)]
     along = [axis for axis, sizes in enumerate(zip(*shapes, strict=False)) if len({*sizes}) > 1]
-    rank = len(shapes[-1])
-    return op.name == "einsum" or (len(along) == 1 and 0 < along[0] < rank - 1 and (rank == 3 or along[0] > 1))
+    is_inner = len(along) == 1 and 0 < along[0] < len(shapes[-1]) - 1
+    return op.name == "einsum" or (is_inner and (along[0] > 1 or not _are_channels(graph, op.outputs[0])))
+
+
+def _are_channels(graph: Graph, value: int) -> bool:
+    """Whether the second axis of a tensor is one of channels: it has more than three, or a convolution reads it."""
+    readers = (op.name for op in graph.ops if value in op.inputs)
+    return len(graph.values[value].shape) > 3 or any(name.startswith(_OF_CHANNELS) for name in readers)
 
 
 def _longest_rise(places: Sequence[int]) -> set[int]:

@@ -57,12 +57,13 @@ def _joins_tokens(graph: Graph, op: Op) -> bool:
     """Whether an op has an equation, or makes an axis longer that is neither of examples, of channels nor the last."""
     if op.name == "einsum":
         return True
-    if not op.name.startswith("c") or op.name not in ("cat", "concat", "concatenate"):
+    if op.name not in ("cat", "concat", "concatenate"):
         return False
     given, made = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
     longer = [axis for axis in range(min(len(given), len(made))) if given[axis] != made[axis]]
-    inner = range(1 if len(made) == 3 else 2, len(made) - 1)
-    return len(longer) == 1 and longer[0] in inner
+    reading = {it.name for it in graph.ops if not {*it.inputs}.isdisjoint(op.outputs)}
+    has_channels = len(made) != 3 or any(re.match("conv|(batch|group|instance)_norm", name) for name in reading)
+    return len(longer) == 1 and longer[0] in range(2 if has_channels else 1, len(made) - 1)
 
 
 def _lines(view: View, letter: str, node: Node, layout: Layout, op: Op) -> Iterator[tuple[int, Line]]:

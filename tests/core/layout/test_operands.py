@@ -131,6 +131,21 @@ def test_channels_are_joined_in_any_order() -> None:
             assert faults(view, layout) == ()
 
 
+@pytest.mark.parametrize(("reader", "n"), [("conv1d", 0), ("linear", 1)])
+def test_a_convolution_tells_channels_of_a_sequence(reader: str, n: int) -> None:
+    def graph(order: Sequence[int]) -> Graph:
+        net = Net("Read")
+        x = net.input("x", 2, 4, 8)
+        ways = [net.layer(f"way{i}", name, x, (2, 4, 8)) for i, name in enumerate(("Linear", "GRU"))]
+        return net.graph(net.op(reader, net.op("cat", *(ways[i] for i in order), shape=(2, 8, 8)), shape=(2, 8, 8)))
+
+    first, other = (view_of(graph(order)) for order in ((0, 1), (1, 0)))
+    counted = with_operands(other, "", paper(first))
+    assert len(words_of(other, counted)) == n
+    assert faults(other, counted) == ()
+    assert bool(faults(other, paper(first))) == bool(n)
+
+
 @pytest.mark.parametrize(("n", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd")])
 def test_operands_are_counted_in_english(n: int, said: str) -> None:
     assert operands._ordinal(n) == said
