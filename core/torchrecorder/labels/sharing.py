@@ -24,14 +24,20 @@ class Sharing:
         return f"{1 + things.index(thing)} of {len(things)} · shared" if n_calls == len(things) else "shared"
 
     def tied(self, module: Module) -> int:
-        """How many of its parameters a module beside it has, too, as the same tensors."""
-        inside = tuple(f"{path}." for path in (module.fqn, *module.aliases))
-        both = (
-            name
-            for name, paths in self.graph.tied.items()
-            if {path.startswith(inside) for path in paths} == {True, False}
-        )
-        return sum(self._sizes.get(name, 0) for name in both) if module.fqn else 0
+        """How many of the parameters that run in a module others beside it run, too, as the same tensors."""
+        rows = self._read.items()
+        both = (name for name, runs in rows if {module.fqn in around for around in runs} == {True, False})
+        return sum(self._sizes.get(name, 0) for name in both)
+
+    @cached_property
+    def _read(self) -> dict[str | None, list[set[str]]]:
+        """By name of a parameter of several modules, for each op that reads it the modules around that."""
+        read: dict[str | None, list[set[str]]] = {}
+        for op in self.graph.ops if self.graph.tied else ():
+            for name in (self.graph.values[value].name for value in op.inputs):
+                if name in self.graph.tied:
+                    read.setdefault(name, []).append({row.module for row in self.graph.around(op.call)})
+        return read
 
     @cached_property
     def _sizes(self) -> dict[str | None, int]:

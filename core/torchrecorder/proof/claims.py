@@ -114,7 +114,7 @@ def _numbers(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
         for op in graph.ops:
             is_in = any(row.id in thing.calls for row in graph.around(op.call))
             (inside if is_in else outside).update(_read(graph, op))
-        if not _are_said(match, [sum(inside[name] for name in inside.keys() & outside.keys())]):
+        if not _are_said(match, [sum(inside[name] for name in inside.keys() & outside.keys() & graph.tied.keys())]):
             yield f"“{words}” says other numbers of parameters that are read in {where} and elsewhere"
     if match := _REST.search(words):
         read: dict[str, int] = {}
