@@ -823,7 +823,7 @@ class TrajectoryDecoder(nn.Module):
         senders = torch.matmul(rel_send, hidden)
         pre_msg = torch.cat([senders, receivers], dim=-1)
         all_msgs = torch.zeros(*pre_msg.shape[:2], self.n_hid, device=inputs.device)
-        start_idx = 1 if self.skip_first_edge_type else 0  # the first kind is no relation at all
+        start_idx = 1 if self.skip_first_edge_type else 0  # the first kind stands for no relation
         norm = float(len(self.msg_fc2) - start_idx)
         for i in range(start_idx, len(self.msg_fc2)):
             msg = torch.tanh(self.msg_fc1[i](pre_msg))

@@ -121,7 +121,7 @@ def _derivative(known: Names, op: Op) -> str:
 
 
 def _of_span(op: Op, span: Span) -> str:
-    """What ops that are drawn once have for an argument."""
+    """The values of an argument in ops that are drawn once."""
     if span.name not in (op.name, "pad", "repeats"):
         return setting(span)
     if op.name == "pad":

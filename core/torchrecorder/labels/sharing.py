@@ -1,4 +1,4 @@
-"""Which nodes and boxes are calls of one module: `2 of 5 · shared`, and the tags that mark them."""
+"""Words and tags for nodes and boxes that are calls of one module, `2 of 5 · shared`, and for shared parameters."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from torchrecorder.layout.geometry import Point
 from torchrecorder.layout.model import PARTS, Figure, Layout
 from torchrecorder.view import Node, View
 from torchrecorder.view.node_kinds import is_reflected
+from torchrecorder.view.templates.words import nth
 
 OPERAND = "operand"
 _SIDED = ("−", "÷", "@")
@@ -42,17 +43,12 @@ def _operands(op: Op) -> Sequence[int]:
 def with_operands(view: View, letter: str, layout: Layout) -> Layout:
     """The layout of a View with a word at each line that brings an operand out of its turn."""
     figures = {figure.key: figure for figure in layout.nodes}
-    said = {i: f"{_ordinal(place + 1)} {OPERAND}" for i, place in _out_of_turn(view, letter, figures, layout)}
+    said = {i: f"{nth(place)} {OPERAND}" for i, place in _out_of_turn(view, letter, figures, layout)}
     lines = [
         line._replace(part=PARTS.join(filter(None, (line.part, said[i])))) if i in said else line
         for i, line in enumerate(layout.lines)
     ]
     return replace(layout, lines=lines) if said else layout
-
-
-def _ordinal(n: int) -> str:
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th") if n % 100 not in (11, 12, 13) else "th"
-    return f"{n}{ending}"
 
 
 def _out_of_turn(view: View, letter: str, figures: Mapping[str, Figure], layout: Layout) -> Iterator[tuple[int, int]]:

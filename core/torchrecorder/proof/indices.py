@@ -1,4 +1,4 @@
-"""What indices and spans of them take of each axis: `[:, 4:]`, `[:, :36…288]`."""
+"""Stretches of axes that indices and spans of them take: `[:, 4:]`, `[:, :36…288]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_in_span(words: str, text: str) -> bool:
 
 
 def beyond_span(words: str, texts: Iterable[str]) -> str:
-    """What is wrong with words such as `[:, :36…288]`: an index that they do not hold, or an end that no index has."""
+    """The fault of words such as `[:, :36…288]`: an index that they do not hold, or an end that no index has."""
     texts, spans = [*texts], _SPAN.findall(words)
     wrong = [f"leaves out “{it}”" for it in texts if _pattern(words) == _pattern(it) and not is_in_span(words, it)]
     alike = [text for text in texts if _pattern(_ALL.sub("", words)) == _pattern(_ALL.sub("", text))]  # of other axes

@@ -141,7 +141,7 @@ class SettingsProof:
         return True
 
     def _besides(self, call: int, held: Iterable[re.Match[str] | None]) -> Iterator[str]:
-        """What works in a call besides the classes of layers that are said of it: other layers, and functions."""
+        """Layers and functions that work in a call besides the classes of layers that are said of it."""
         said = {match[2] for match in held if match}
         for op in map(self.graph.ops.__getitem__, self.facts.ops_of([call])):
             cls = re.sub("^Parametrized|[123]d$", "", self.sameness.settings(op.call)["class"])

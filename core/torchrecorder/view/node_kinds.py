@@ -199,7 +199,7 @@ class NodeKinds:
         return OneLayer(self._of_ops(call.id), plainly, module.extra_repr, made, plainly) if is_plain else None
 
     def _widths(self, op: Op) -> str:
-        """What a linear layer would say of itself that ran one op; `addmm` reads its weight last, transposed."""
+        """The sizes of a linear layer from the one op that it ran; `addmm` reads its weight last, transposed."""
         weights = op.inputs[1:2] if op.name == "linear" else op.inputs[2:3] if op.name == "addmm" else ()
         shapes = (self.graph.values[value].shape for value in weights)
         widths = next((shape if op.name == "addmm" else shape[::-1] for shape in shapes if len(shape) == 2), ())

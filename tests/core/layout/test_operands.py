@@ -11,11 +11,11 @@ import pytest
 from tests.core.graph.building import Net
 from tests.core.proof.test_layout import layered, paper, view_of
 from torchrecorder.graph import Graph
-from torchrecorder.layout import operands
 from torchrecorder.layout.model import Layout
 from torchrecorder.layout.operands import with_operands
 from torchrecorder.proof.layout import faults
 from torchrecorder.view import View
+from torchrecorder.view.templates.words import nth
 
 SIGNS = {"sub": "−", "div": "÷", "matmul": "@"}
 
@@ -148,4 +148,4 @@ def test_a_convolution_tells_channels_of_a_sequence(reader: str, n: int) -> None
 
 @pytest.mark.parametrize(("n", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd")])
 def test_operands_are_counted_in_english(n: int, said: str) -> None:
-    assert operands._ordinal(n) == said
+    assert nth(n - 1) == said

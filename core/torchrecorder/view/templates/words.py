@@ -114,11 +114,12 @@ def _placed(places: Sequence[int], n: int, by_how: Mapping[str, _Named], limit: 
 def _span(first: int, last: int) -> str:
     """`3rd`, `3rd, 4th` or `3rd–5th`."""
     if first == last:
-        return _nth(first)
-    return f"{_nth(first)}{'–' if last > first + 1 else ', '}{_nth(last)}"
+        return nth(first)
+    return f"{nth(first)}{'–' if last > first + 1 else ', '}{nth(last)}"
 
 
-def _nth(place: int) -> str:
+def nth(place: int) -> str:
+    """The place in a row, of which the first is 0, in English: `1st`."""
     n = place + 1
     return f"{n}{'th' if n % 100 // 10 == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
